@@ -72,6 +72,9 @@ class CollectConfig(Config):
     min_chars : posts with fewer characters after cleaning are dropped
     max_chars : posts with more characters are cut
     near_duplicate : Jaccard similarity from which the later of two posts is dropped; 0 drops none
+    keep_copies : True: posts with equal texts are kept, as in the corpora of the papers; it needs
+        a near_duplicate of 0 and the engine "duckdb". A model can learn authors by heart from what
+        they repeat, so copies are dropped by default
     strip_signatures : True: the last words that only one author repeats are cut
     """
 
@@ -84,6 +87,7 @@ class CollectConfig(Config):
     min_chars: int = Field(10, ge=1, le=10**7)
     max_chars: int = Field(10_000, ge=1, le=10**7)
     near_duplicate: float = Field(0.8, ge=0, le=1)
+    keep_copies: bool = False
     strip_signatures: bool = True
 
     @model_validator(mode="after")
@@ -92,6 +96,8 @@ class CollectConfig(Config):
             raise ValueError(
                 f"min_chars ({self.min_chars}) must not be above max_chars ({self.max_chars})"
             )
+        if self.keep_copies and self.near_duplicate:
+            raise ValueError("keep_copies needs a near_duplicate of 0: equal texts are near, too")
         return self
 
 
@@ -154,10 +160,13 @@ def collect(
     Raises
     ------
     ValueError
-        Where no post is left (the message holds the counts), or the source raises it.
+        Where no post is left (the message holds the counts), the engine "daft" is to keep copies,
+        or the source raises it.
     RuntimeError
         Where the written table has another number of posts than were read and not dropped.
     """
+    if config.keep_copies and engine == "daft":
+        raise ValueError("keep_copies: the engine daft drops copies; take the engine duckdb")
     with folder_lock(run.folder, wait=True):
         return _collect(run, config, memory_limit, workers, engine)
 
@@ -246,7 +255,7 @@ def _open_parts(config):
 
 def _fingerprints(config, key, parts):
     """Return the fingerprint of how parts are read, and that of the whole posts table."""
-    reading = config.model_dump(exclude={"near_duplicate", "strip_signatures"})
+    reading = config.model_dump(exclude={"near_duplicate", "keep_copies", "strip_signatures"})
     origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
     stamps = [(part.name, part.stamp) for part in parts]
     return origin, fingerprint_of(origin, config.fingerprint, stamps)
@@ -296,6 +305,7 @@ def _with_shown_names(files, folder, joined):
 def _merge(engine, folder, files, posts, config, names, memory_limit, workers):
     """Write the posts table from the files of the parts; return counts, and rows of ``steps``."""
     began = time.perf_counter()
+    near_duplicate = None if config.keep_copies else config.near_duplicate
     with open_database(folder / "merge", memory_limit, workers) as connection:
         merged = ENGINES[engine](
             connection,
@@ -303,7 +313,7 @@ def _merge(engine, folder, files, posts, config, names, memory_limit, workers):
             files,
             posts,
             min_chars=config.min_chars,
-            near_duplicate=config.near_duplicate,
+            near_duplicate=near_duplicate,
             strip_signatures=config.strip_signatures,
             names=names,
         )

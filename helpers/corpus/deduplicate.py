@@ -31,7 +31,7 @@ def merge_posts(
     target: Path,
     *,
     min_chars: int,
-    near_duplicate: float,
+    near_duplicate: float | None,
     strip_signatures: bool,
     names: MaskedNames,
 ) -> dict[str, int]:
@@ -51,8 +51,9 @@ def merge_posts(
         Path of the posts table.
     min_chars : int
         Posts that become shorter than this by masking names or cutting signatures are dropped.
-    near_duplicate : float
-        Jaccard similarity from which the later of two posts is dropped; 0 drops none.
+    near_duplicate : float or None
+        Jaccard similarity from which the later of two posts is dropped; 0 drops only posts with
+        equal texts, None not even these.
     strip_signatures : bool
         Whether to cut the last words of posts that only one author repeats.
     names : MaskedNames, see :func:`helpers.corpus.personal_names.names_to_mask`
@@ -65,10 +66,11 @@ def merge_posts(
     ``short_after_signature``; of changed posts, ``names_masked`` and ``signatures_cut``; and of
     words cut, ``signature_words_cut``.
     """
+    keep_copies = near_duplicate is None
     connection.read_parquet([str(part) for part in parts]).create_view("parts")
     counts = mask_names(connection, scratch / "masked.parquet", names, min_chars)
     all_posts = query_scalar(connection, "SELECT count(*) FROM parts")
-    unique_posts = _make_unique_posts(connection, scratch / "unique.parquet")
+    unique_posts = _make_unique_posts(connection, scratch / "unique.parquet", keep_copies)
 
     cuts = np.zeros(unique_posts, np.int32)
     if strip_signatures:
@@ -76,7 +78,9 @@ def merge_posts(
     counts |= cut_signatures(connection, cuts, min_chars)
     long_posts = unique_posts - counts["short_after_signature"]
 
-    distinct_posts = _make_distinct_posts(connection, scratch / "distinct.parquet", min_chars)
+    distinct_posts = _make_distinct_posts(
+        connection, scratch / "distinct.parquet", min_chars, keep_copies
+    )
     counts["duplicate"] = all_posts - unique_posts + long_posts - distinct_posts
     connection.execute("CREATE TABLE copies (n BIGINT)")
     if near_duplicate:
@@ -96,7 +100,7 @@ def _write_table(connection, target):
     write_posts(connection, query, target)
 
 
-def _make_unique_posts(connection, path):
+def _make_unique_posts(connection, path, keep_copies):
     """Write posts without exact copies to a file and make the view ``unique_posts`` of it.
 
     ``n`` numbers the posts in the order of EARLIEST_FIRST. Returns how many posts there are.
@@ -104,13 +108,19 @@ def _make_unique_posts(connection, path):
     connection.execute(
         f"""
         COPY (SELECT *, {near_duplicates.NORMAL} AS normal FROM parts
-              QUALIFY row_number() OVER (PARTITION BY md5_number(normal)
-                                         ORDER BY {EARLIEST_FIRST}) = 1
+              {_only_first(EARLIEST_FIRST, keep_copies)}
               ORDER BY {EARLIEST_FIRST})
         TO ? (FORMAT parquet)""",
         [str(path)],
     )
     return number_posts(connection, path)
+
+
+def _only_first(order, keep_copies):
+    """Return SQL that keeps the first of equal texts, or all of them."""
+    if keep_copies:
+        return ""
+    return f"QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY {order}) = 1"
 
 
 def number_posts(connection: DuckDBPyConnection, path: Path) -> int:
@@ -128,15 +138,14 @@ def number_posts(connection: DuckDBPyConnection, path: Path) -> int:
     return query_scalar(connection, "SELECT count(*) FROM unique_posts")
 
 
-def _make_distinct_posts(connection, path, min_chars):
+def _make_distinct_posts(connection, path, min_chars, keep_copies):
     """Write posts without signatures to a file and make the view ``distinct_posts`` of it.
 
     Posts that became copies by the cut are left out. Returns how many posts there are.
     """
     connection.execute(
         f"""
-        COPY (FROM ({CUT.format(min_chars)})
-              QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY n) = 1)
+        COPY (FROM ({CUT.format(min_chars)}) {_only_first("n", keep_copies)})
         TO ? (FORMAT parquet)""",
         [str(path)],
     )

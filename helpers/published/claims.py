@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..core import paths
@@ -27,6 +28,7 @@ COLUMNS = ["id", "where", "claim", "published", "ours", "verdict", "note"]
 SIGNS = {"+": (": higher", 1), "0": (": no difference", 0), "-": (": lower", -1)}
 PAPERS = {"khan2021": "Khan et al.", "tyo2021": "Tyo et al.", "sawatphol2022": "Sawatphol et al."}
 MARGIN = 0.02  # differences up to this size count as none; all metrics lie between 0 and 1
+SMALLEST = 0.005  # a published difference below it counts as none
 # verdict -> its words on pages, in the order in which pages list the verdicts
 WORDS = {
     "other sign": "the other way",
@@ -36,8 +38,10 @@ WORDS = {
     "as published": "as published",
     "none, as published": f"no difference above {MARGIN}, as published",
     "not told apart": "not distinguishable",
+    "at chance": "not judged: one of the two does no better than chance",
     "no interval": "no interval was measured",
 }
+CHANCE = {"EER": 0.5, "AUC": 0.5}  # values of a metric at chance
 AGREE = ("as published", "none, as published")
 
 
@@ -47,7 +51,8 @@ def verdict(says: float, low: float, high: float) -> str:
     Parameters
     ----------
     says : float
-        the paper's difference; 0 for none, 1 or -1 where the paper gives only its sign
+        the paper's difference; 1 or -1 where the paper gives only its sign. One below SMALLEST
+        counts as none
     low, high : float
         ends of the interval of the measured difference; NaN where it has none
 
@@ -58,6 +63,8 @@ def verdict(says: float, low: float, high: float) -> str:
     """
     if pd.isna(low) or pd.isna(high):
         return "no interval"
+    if abs(says) < SMALLEST:
+        says = 0
     is_none = -MARGIN <= low and high <= MARGIN
     says_none = abs(says) <= MARGIN
     has_sign = low > 0 or high < 0
@@ -146,7 +153,10 @@ def _comparisons(
             _, ours, low, high = min(compared, key=_preference)
             says, published = _published(claim)
             metric = label(claim.metric)
-            of_claim = (f"{metric}{published}", f"{metric} {ours}", verdict(says, low, high))
+            judgement = verdict(says, low, high)
+            if _is_at_chance(claim, rows):
+                judgement = "at chance"
+            of_claim = (f"{metric}{published}", f"{metric} {ours}", judgement)
             yield claim.claim, *of_claim, _where(protocol, claim.split)
 
 
@@ -176,7 +186,7 @@ def _compare(claim: Any, rows: pd.DataFrame) -> Iterator[tuple[bool, str, float,
     ------
     is_paired : bool, ours : str in words, low, high : float, the interval
     """
-    difference = _interval(rows, f"{claim.metric}_difference", claim.model, claim.base)
+    difference = _difference(rows, f"{claim.metric}_difference", claim.model, claim.base)
     if difference is not None:
         value, low, high = difference
         yield True, format_interval(value, low, high, "+"), low, high
@@ -185,6 +195,29 @@ def _compare(claim: Any, rows: pd.DataFrame) -> Iterator[tuple[bool, str, float,
     if model is not None and base is not None:
         ours = f"{format_interval(*model)} against {format_interval(*base)}"
         yield False, ours, model["low"] - base["high"], model["high"] - base["low"]
+
+
+def _difference(
+    rows: pd.DataFrame, metric: str, model: str, base: str
+) -> tuple[float, float, float] | None:
+    """Return value, low and high of a paired difference, also if the other model was subtracted."""
+    difference = _interval(rows, metric, model, base)
+    if difference is not None:
+        return tuple(difference)
+    difference = _interval(rows, metric, base, model)
+    if difference is None:
+        return None
+    value, low, high = -difference
+    return value, high, low
+
+
+def _is_at_chance(claim: Any, rows: pd.DataFrame) -> bool:
+    """Return whether the interval of the first training of either model holds chance."""
+    for model in (claim.model, claim.base):
+        row = _interval(rows, claim.metric, model, "")
+        if row is not None and row["low"] <= CHANCE.get(claim.metric, np.inf) <= row["high"]:
+            return True
+    return False
 
 
 def _preference(comparison):

@@ -16,6 +16,10 @@ Hour and day were taken in the time zone of the machine that wrote the files, wh
 here they count as UTC. ``author_id`` numbers the authors of one archive, so archives that do not
 belong together must not be read in one run: their numbers would be mixed up.
 
+The splits of IUR (Andrews and Bishop 2019) come in the same layout, in two files: 16 posts of each
+account to look for it, and 16 later ones to find it by. With the option ``in_order`` the posts of
+the second file are dated after those of the first.
+
 A post is dated to the first moment at or after the author's previous post that has its weekday,
 hour and minute. So order, weekday, hour and minute are right, but gaps between posts are shortened
 by whole weeks: dates of different authors cannot be compared, and a split by time is meaningless.
@@ -33,6 +37,7 @@ from .json_lines import JSON_LINES, json_records
 from .timestamps import LATEST, unix_seconds
 
 DAY_SECONDS = 86_400
+FILE_WEEKS = 1000  # between the dates of two files; khan2021's accounts have 1,000 posts at most
 # fields of a record with one element per post
 LISTS = ("syms", "day", "hour", "minute", "action_type")
 WORD_START = "\u2581"  # stands for a blank in SentencePiece's pieces
@@ -43,6 +48,7 @@ def parts(
     *,
     pieces: str = "",
     epoch: str = "2015-07-01",
+    in_order: list[str] | None = None,
     raw: bool = False,
 ) -> list[Part]:
     """Return one part per file.
@@ -61,6 +67,9 @@ def parts(
         holds pieces
     epoch : str
         ISO date (UTC) from which posts are dated; MUD: 2015-07-01. A time of day is ignored
+    in_order : list of str
+        names of all files, the earliest first: posts of each file are dated FILE_WEEKS after those
+        of the file before, so that a record of up to that many posts ends before it
     raw : bool
         ignored: subwords have no markup to remove
 
@@ -68,14 +77,24 @@ def parts(
     ------
     ValueError
         A location or the model is missing, ``epoch`` is no date between 1979 and 2100, two files
-        have the same name, or, while a part is read, ``syms`` holds ids and there is no model.
+        have the same name, ``in_order`` does not name each file once, or, while a part is read,
+        ``syms`` holds ids and there is no model.
     """
     first_day = int(unix_seconds(pa.array([epoch]))[0]) // DAY_SECONDS
     if first_day < 0:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _load_model(paths.resolve(pieces)) if pieces else None
     files = source_files("mud", location, lambda path: JSON_LINES.search(path.name))
-    return file_parts(files, partial(_rows, model=model, first_day=first_day))
+    if in_order is None:
+        return file_parts(files, partial(_rows, model=model, first_day=first_day))
+    if sorted(in_order) != sorted(path.name for path in files.values()):
+        names = ", ".join(sorted(path.name for path in files.values()))
+        raise ValueError(f"mud: in_order must name each file once; the files are {names}")
+    parts = []
+    for name, path in files.items():
+        day = first_day + 7 * FILE_WEEKS * in_order.index(path.name)
+        parts += file_parts({name: path}, partial(_rows, model=model, first_day=day))
+    return parts
 
 
 def _rows(path, drops, model, first_day):

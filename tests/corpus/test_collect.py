@@ -142,6 +142,25 @@ def test_every_row_is_kept_once_or_counted(source):
     assert card["sha256"] == artifacts.file_fingerprint(posts_of("a"))
 
 
+def test_copies_stay_where_they_are_wanted(source):
+    card = collect("all", raw=True, keep_copies=True)
+    without = collect("unique", raw=True)
+    assert not card.get("dropped_duplicate") and without["dropped_duplicate"]
+    assert card["posts"] == without["posts"] + without["dropped_duplicate"] and accounted(card)
+    kept, unique = Counter(load("all")), Counter(load("unique"))
+    assert not unique - kept
+    texts = [{" ".join(row[3].lower().split()) for row in rows} for rows in (kept, unique)]
+    assert texts[0] == texts[1]
+    with pytest.raises(ValueError, match="needs a near_duplicate of 0"):
+        collect(keep_copies=True, near_duplicate=0.5)
+    with pytest.raises(ValueError, match="take the engine duckdb"):
+        corpus.collect(
+            paths.Run("far"),
+            CollectConfig(source="table", near_duplicate=0, keep_copies=True),
+            engine="daft",
+        )
+
+
 @pytest.mark.parametrize(
     "settings",
     [

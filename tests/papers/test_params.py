@@ -33,6 +33,8 @@ def test_the_configs_of_every_stage_can_be_built(run, monkeypatch, tmp_path):
 def test_the_papers_runs_are_there():
     assert RUNS == [
         "khan2021",
+        "khan2021_iur_dev",
+        "khan2021_iur_test",
         "sawatphol2022",
         "sawatphol2022_fanfiction",
         "sawatphol2022_reddit",

@@ -6,6 +6,9 @@ from bisect import bisect_right
 from backports import zstd
 
 from helpers.core import results
+from helpers.evaluation.ranking import ranking_trials
+from helpers.tokens.store import build_store, list_topics
+from helpers.tokens.tokenizer import prepare_text
 from tests.paper_runs import People, execute, lines, second
 
 # 2015-07 to 2017-05
@@ -64,6 +67,50 @@ def write_dumps(folder):
     for name, written in month_of.items():
         packed = zstd.compress(lines(written) + b'{"cut":\n')
         (folder / f"RC_{name}.zst").write_bytes(packed)
+
+
+def write_iur(folder):
+    """IUR's two files, 16 posts of each of 20 accounts in either; one repeats a post."""
+    people = People()
+    folder.mkdir()
+    texts = {}
+    for name in ("queries", "targets"):
+        records = []
+        for author in range(20):
+            posts = [people.text(f"reader{author}", 8, "pics") for _ in range(16)]
+            posts[3] = posts[2]
+            texts[str(author), name] = posts
+            times = {"day": [2] * 16, "hour": [author] * 16, "minute": list(range(16))}
+            records.append(
+                {"author_id": author, "syms": posts, "action_type": [author % 3] * 16} | times
+            )
+        (folder / f"{name}.jsonl").write_bytes(lines(records))
+    return texts
+
+
+def test_queries_and_targets_of_iur_are_those_of_its_files(tmp_path, monkeypatch):
+    texts = write_iur(tmp_path / "iur")
+    location = {
+        "location": [str(tmp_path / "iur")],
+        "options": lambda options: {"in_order": options["in_order"]},  # words, and no model
+    }
+    files = execute(
+        "khan2021_iur_test", {"01_collect": location}, tmp_path / "outputs", monkeypatch
+    )
+    posts = files.posts / "all.parquet"
+    encode = prepare_text(tmp_path / "words", "bytes", 0, posts).encode
+    store = build_store(posts, tmp_path / "tokens", encode, list_topics(posts), "bytes", 256)
+    names = store.author_names()
+    trials = ranking_trials(store, 16)
+    assert len(trials.queries) == 20
+    for samples, name in ((trials.queries, "queries"), (trials.targets, "targets")):
+        for account, first, count in zip(samples.authors, samples.first, samples.count):
+            ends = samples.store.post_offsets[first : first + count + 1]
+            read = [
+                bytes(samples.store.tokens[begin:end].astype("u1").tolist()).decode()
+                for begin, end in zip(ends, ends[1:])
+            ]
+            assert read == texts[names[account], name]
 
 
 def test_it_runs(tmp_path, monkeypatch):

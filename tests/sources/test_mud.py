@@ -196,3 +196,21 @@ def test_nothing_to_read(tmp_path):
         open_source("mud", str(tmp_path))
     with pytest.raises(ValueError, match="absent is missing"):
         open_source("mud", str(tmp_path / "absent"))
+
+
+def test_files_in_order_are_dated_one_after_the_other(tmp_path, pieces):
+    """Of each account all posts of the second file are later, and keep hour and weekday."""
+    days = {"day": [6, 0], "hour": [5, 4], "minute": [1, 2]}
+    write(tmp_path, author(), author(author_id=8, **days), name="b.jsonl")
+    write(tmp_path, author(), author(author_id=8, **days), name="a.jsonl")
+    frame, drops = read("mud", tmp_path, in_order=["b.jsonl", "a.jsonl"])
+    assert not drops and len(frame) == 8
+    first, second = frame[4:], frame[:4]  # parts are read in the order of their names
+    assert second.author.tolist() == first.author.tolist()
+    apart = second.time.to_numpy() - first.time.to_numpy()
+    assert set(apart) == {1000 * 7 * 86_400}
+    for order in (["b.jsonl"], ["b.jsonl", "c.jsonl"]):
+        with pytest.raises(
+            ValueError, match=r"name each file once; the files are a\.jsonl, b\.jsonl"
+        ):
+            read("mud", tmp_path, in_order=order)

@@ -59,6 +59,9 @@ def write_pairs(folder, people, count, name, fandoms):
         authors = [first, f"{name}{number + 1000}" if number < count // 2 else first]
         topics = [fandoms[(number + side) % len(fandoms)] for side in range(2)]
         texts = [people.text(author, 60, topic) for author, topic in zip(authors, topics)]
+        if number == 1:
+            texts[0], topics[0] = pairs[0]["pair"][0], pairs[0]["fandoms"][0]
+            authors[0] = truth[0]["authors"][0]  # a text of two pairs
         pairs.append({"id": f"id-{number}", "fandoms": topics, "pair": texts})
         truth.append({"id": f"id-{number}", "same": authors[0] == authors[1], "authors": authors})
     (folder / "pairs.jsonl").write_bytes(lines(pairs))

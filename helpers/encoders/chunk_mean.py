@@ -8,7 +8,9 @@ from .base import Encoder
 
 
 class ChunkMean(Encoder):
-    """Average an encoder's vectors of contiguous groups of at most ``posts`` posts, to unit length.
+    """Average an encoder's vectors of contiguous groups of at most ``posts`` posts.
+
+    The mean has unit length where the encoder's vectors have.
 
     With ``posts`` 1 it is "Avg" of khan2021 Table 3, made for an encoder that was trained on single
     posts. With 16 it reads long queries with IUR (khan2021 section 4.3). Over the pieces of a
@@ -27,6 +29,7 @@ class ChunkMean(Encoder):
         self.encoder = encoder
         self.posts = posts
         self.dim = encoder.dim
+        self.unit = encoder.unit
 
     def forward(self, batch: Batch) -> Tensor:
         """Return (B, ``dim``) rows of B samples; the encoder's own if each sample is one group."""
@@ -35,4 +38,6 @@ class ChunkMean(Encoder):
         groups, sample = batch.split_posts(self.posts)
         vectors = self.encoder(groups)
         sums = vectors.new_zeros(len(batch), self.dim).index_add(0, sample, vectors)
-        return nnf.normalize(sums, dim=1)
+        if self.unit:
+            return nnf.normalize(sums, dim=1)
+        return sums / sample.bincount(minlength=len(batch))[:, None]

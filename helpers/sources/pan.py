@@ -25,7 +25,9 @@ FRAME_ROWS = 2000  # most rows of one frame: a text has some 20,000 characters
 PAIRS_FILE = re.compile(r"(?<!truth)(?<!answers)\.jsonl(?:\.(?:gz|bz2|xz|zst))?$")
 
 
-def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
+def parts(
+    location: str | list[str], *, keep_repeats: list[str] | None = None, raw: bool = False
+) -> list[Part]:
     """Return one part per file of pairs.
 
     A text's topic is its fandom, its id "<file>/<pair>/a" or "<file>/<pair>/b".
@@ -33,8 +35,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Drops of pairs: broken_json, truncated_file, bad_pair (not two texts and two fandoms),
     duplicate_id, missing_truth, bad_truth (fields are missing, or ``same`` contradicts the
     authors). Drops of single texts: empty (no author, fandom or text), duplicate (the author has
-    the same text earlier in the file). A truth without a pair is not counted. Noted: note_cp1252,
-    lines with bytes that are not UTF-8.
+    the same text earlier in the file, which is not in ``keep_repeats``). A truth without a pair is
+    not counted. Noted: note_cp1252, lines with bytes that are not UTF-8.
 
     Parameters
     ----------
@@ -42,17 +44,25 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         a file of pairs or a folder (searched recursively), plain or compressed. <file> of an id
         is the file's name, or for a folder the folder's name and the path below it, so that a
         split can select all texts below "pan21-test" by their ids.
+    keep_repeats : list of str
+        names of files or folders of ``location`` in which a text stays in each of its pairs. The
+        collection must keep copies, too
     raw : bool
         ignored: the texts have no markup to remove
 
     Raises
     ------
     ValueError
-        A location or the truth of a file is missing, or two locations have the same name.
+        A location or the truth of a file is missing, two locations have the same name, or
+        ``keep_repeats`` names no location.
     """
     roots = existing_paths("pan", location)
     if len({root.name for root in roots}) < len(roots):
         raise ValueError(f"pan: two of {', '.join(map(str, roots))} have the same name; rename one")
+    keep_repeats = keep_repeats or []
+    unknown = set(keep_repeats) - {root.name for root in roots}
+    if unknown:
+        raise ValueError(f"pan: keep_repeats names no location: {', '.join(sorted(unknown))}")
     pan_parts = []
     for root in roots:
         files = source_files("pan", str(root), lambda path: PAIRS_FILE.search(path.name))
@@ -62,7 +72,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
             if root.is_dir():
                 file_name = f"{root.name}/{name}"
             truth_path = pan_truth_path(path)
-            rows = partial(_rows, path, truth_path, file_name)
+            rows = partial(_rows, path, truth_path, file_name, root.name in keep_repeats)
             stamp = file_stats_fingerprint(path) + file_stats_fingerprint(truth_path)
             pan_parts.append(row_part(file_name, rows, stamp, FRAME_ROWS))
     return pan_parts
@@ -86,10 +96,11 @@ def pan_truth_path(path: Path) -> Path:
     return truth_path
 
 
-def _rows(path, truth_path, file_name, drops):
+def _rows(path, truth_path, file_name, keeps_repeats, drops):
     """Yield the texts of one file, and the reasons of drops.
 
-    In memory are all truths, the ids of the pairs so far, and a hash of 16 bytes per text.
+    In memory are all truths, the ids of the pairs so far, and a hash of 16 bytes per text. Where
+    repeats are kept, only a pair of twice the same text loses one.
     """
     truths = {}
     for truth in json_records(truth_path, drops):
@@ -113,6 +124,8 @@ def _rows(path, truth_path, file_name, drops):
         else:
             yield from _texts(pair, truth["authors"], f"{file_name}/{pair_id}", digests)
         pair_ids.add(pair_id)
+        if keeps_repeats:
+            digests.clear()
 
 
 def _texts(pair, authors, pair_name, digests):

@@ -259,6 +259,16 @@ def test_averages_are_those_of_a_loop_over_groups(make_store):
             np.testing.assert_allclose(vectors[row], total / np.linalg.norm(total), atol=1e-5)
 
 
+def test_vectors_of_any_length_are_averaged_and_not_scaled(make_store):
+    store = make_store([4], vocabulary=VOCABULARY, lengths=[3] * 4)
+    encoder = make(dtype=torch.float32, unit=False).eval()
+    sample = Samples(store, np.array([0]), np.array([3]), np.array([0]))
+    average = ChunkMean(encoder, 1)
+    single = embed(encoder, Samples.of_posts(store), 6)[:3]
+    assert not average.unit
+    np.testing.assert_allclose(embed(average, sample, 6)[0], single.mean(0), atol=1e-5)
+
+
 def test_embedding_keeps_the_order_and_the_mode(make_store):
     store = make_store([5, 9, 2, 7], vocabulary=VOCABULARY)
     encoder = make(dtype=torch.float32, dropout=0.5).train()

@@ -1,7 +1,8 @@
 """Measurements for notebook 04: which pairs a loss pulls together or pushes apart, and its cost."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -38,6 +39,17 @@ def pair_gradients(loss: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
     return by_pair * (1 + EXTRA_LENGTH**2) / EXTRA_LENGTH
 
 
+@contextmanager
+def kept_storages() -> Iterator[dict[int, int]]:
+    """Note the bytes of every storage that is kept for a backward pass, by its address.
+
+    Several views of one storage count once. Parameters are kept, too, where a gradient needs them.
+    """
+    storage_bytes = {}
+    with torch.autograd.graph.saved_tensors_hooks(partial(_note, storage_bytes), _unchanged):
+        yield storage_bytes
+
+
 def step_cost(
     loss: Callable[..., Tensor], batch: int, dim: int, classes: int, repeats: int = 3
 ) -> dict[str, float]:
@@ -66,10 +78,9 @@ def step_cost(
 
     seconds = []
     for _ in range(repeats + 1):
-        storage_bytes = {}  # by address, as several views of one storage count once
         optimizer.zero_grad()
         began = time.perf_counter()
-        with torch.autograd.graph.saved_tensors_hooks(partial(_note, storage_bytes), _unchanged):
+        with kept_storages() as storage_bytes:
             value = loss(embeddings, labels)
         value.backward()
         optimizer.step()

@@ -276,20 +276,22 @@ def detection_metrics(
 
 
 def detection_differences(
-    tallies: list[ScoreCounts],
-    base: list[ScoreCounts],
+    tallies: list[list[ScoreCounts]],
+    base: list[list[ScoreCounts]],
     costs: DetectionCosts = PAPER,
     seed: int = 0,
     resamples: int = 1000,
 ) -> pd.DataFrame:
     """Return the differences of METRICS between two models on the same trials.
 
-    Intervals are paired: both models are measured on the same resamples of accounts.
+    Intervals are paired: both models are measured on the same resamples of accounts. Of several
+    trainings the metrics are averaged within each resample.
 
     Parameters
     ----------
-    tallies, base : list[ScoreCounts]
-        counts of the trials of each topic, by the model and by the one that is subtracted.
+    tallies, base : list[list[ScoreCounts]]
+        for each training of the model, and of the one that is subtracted, the counts of the trials
+        of each topic.
     costs, seed, resamples
         as in :func:`detection_metrics`.
 
@@ -302,14 +304,20 @@ def detection_differences(
     ValueError
         If the trials differ in their accounts or numbers.
     """
-    if not _are_same_trials(tallies, base):
+    if not all(_are_same_trials(counts, base[0]) for counts in [*tallies, *base]):
         raise ValueError("scores to compare are not of the same trials")
-    of_model = detection_metrics(tallies, costs, resamples=0).value
-    of_base = detection_metrics(base, costs, resamples=0).value
-    metrics = _resampled(tallies, costs, seed, resamples)
-    base_metrics = _resampled(base, costs, seed, resamples)
+    of_model = _mean_over_trainings(tallies, costs)
+    of_base = _mean_over_trainings(base, costs)
+    metrics = np.mean([_resampled(counts, costs, seed, resamples) for counts in tallies], 0)
+    base_metrics = np.mean([_resampled(counts, costs, seed, resamples) for counts in base], 0)
     low, high = percentile_interval(metrics - base_metrics, len(METRICS))
     return metric_table((of_model - of_base).add_suffix("_difference"), low, high)
+
+
+def _mean_over_trainings(tallies, costs):
+    """Return METRICS, means over trainings, as a Series."""
+    tables = [detection_metrics(counts, costs, resamples=0).value for counts in tallies]
+    return sum(tables) / len(tables)
 
 
 def _are_same_trials(tallies, base):

@@ -9,6 +9,8 @@ apart. Every query is compared with every target. The paper has 5 topics with 10
 each, 100 of them same-account pairs. Results are means of error rates over topics.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from typing import Literal, NamedTuple
 
@@ -373,8 +375,8 @@ def linking_metrics(
 
 
 def linking_differences(
-    scored: pd.DataFrame,
-    base: pd.DataFrame,
+    scored: list[pd.DataFrame],
+    base: list[pd.DataFrame],
     costs: DetectionCosts = PAPER,
     seed: int = 0,
     resamples: int = 1000,
@@ -383,8 +385,8 @@ def linking_differences(
 
     Parameters
     ----------
-    scored, base : trials scored by :func:`score_linking`, by the model and by the one that is
-        subtracted
+    scored, base : trials scored by :func:`score_linking`, a table for each training of the model,
+        and of the one that is subtracted; metrics are averaged over trainings
     costs : costs of a miss and of a false link, and the prior
     seed, resamples : seed and number of bootstrap resamples
 
@@ -397,13 +399,53 @@ def linking_differences(
     ValueError
         If the trials differ.
     """
-    counts = _counts_by_topic(scored)
-    base_counts = _counts_by_topic(base)
-    if list(counts) != list(base_counts):
+    counts = [_counts_by_topic(part) for part in scored]
+    base_counts = [_counts_by_topic(part) for part in base]
+    if len({tuple(part) for part in [*counts, *base_counts]}) > 1:
         raise ValueError("scores to compare are not of the same topics")
     return detection.detection_differences(
-        list(counts.values()), list(base_counts.values()), costs, seed, resamples
+        [list(part.values()) for part in counts],
+        [list(part.values()) for part in base_counts],
+        costs,
+        seed,
+        resamples,
     )
+
+
+def all_differences(
+    scored: dict[tuple[str, str], pd.DataFrame],
+    bases: Iterable[str],
+    costs: DetectionCosts = PAPER,
+    seed: int = 0,
+) -> Iterator[tuple[str, str, str, int, pd.DataFrame]]:
+    """Compare every system with some of them, on each split.
+
+    Systems "x", "x-seed1" and so on are trainings of one, over which metrics are averaged, and
+    which has the name "x".
+
+    Parameters
+    ----------
+    scored : trials scored by :func:`score_linking`, by split and name of the system
+    bases : names of the systems that are subtracted
+    costs : costs of a miss and of a false link, and the prior
+    seed : seed of the bootstrap resamples
+
+    Yields
+    ------
+    split, name of the system, name of the base, number of trainings of the system, and the table of
+    :func:`linking_differences`
+    """
+    trainings = defaultdict(list)
+    for (split, model), part in scored.items():
+        first = model.partition("-seed")[0]
+        if (split, first) not in scored:
+            first = model
+        trainings[split, first].append(part)
+    for (split, model), parts in trainings.items():
+        for base in dict.fromkeys(bases):
+            if base != model:
+                gain = linking_differences(parts, trainings[split, base], costs, seed)
+                yield split, model, base, len(parts), gain
 
 
 def linking_curves(scored: pd.DataFrame) -> list[pd.DataFrame]:

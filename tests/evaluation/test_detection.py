@@ -309,7 +309,7 @@ class TestIntervals:
         """scikit-learn's curve of the trials of the drawn accounts, by both models."""
         scores, same, account = self.linking(15, 20)
         base = scores + np.random.default_rng(5).standard_normal(len(scores))
-        both = [[count_scores(part, same, account)] for part in (scores, base)]
+        both = [[[count_scores(part, same, account)]] for part in (scores, base)]
         table = detection_differences(*both, seed=3, resamples=25)
 
         def crossing(part, rows):
@@ -326,13 +326,23 @@ class TestIntervals:
         ends = table.loc["EER_difference", ["low", "high"]].tolist()
         np.testing.assert_allclose(ends, np.percentile(drawn, [2.5, 97.5]))
 
+    def test_trainings_are_averaged_within_each_resample(self):
+        """Of two trainings and their mirror images nothing is left but what is even in both."""
+        scores, same, account = self.linking(12, 20)
+        other = scores + np.random.default_rng(5).standard_normal(len(scores))
+        first, second = ([count_scores(part, same, account)] for part in (scores, other))
+        both = detection_differences([first, second], [first], resamples=50, seed=2)
+        alone = detection_differences([second], [first], resamples=50, seed=2)
+        np.testing.assert_allclose(both, alone / 2, atol=1e-12)
+        assert (detection_differences([first, second], [second, first]) == 0).all(axis=None)
+
     def test_a_model_does_not_differ_from_itself_and_others_trials_are_refused(self):
         scores, same, account = self.linking(12, 20)
-        counts = [count_scores(scores, same, account)]
+        counts = [[count_scores(scores, same, account)]]
         assert (detection_differences(counts, counts, resamples=20) == 0).all(axis=None)
-        without_one = [count_scores(scores[:-1], same[:-1], account[:-1])]
-        relabelled = [count_scores(scores, same, account + 1)]
-        for others in (without_one, relabelled, counts * 2):
+        without_one = [[count_scores(scores[:-1], same[:-1], account[:-1])]]
+        relabelled = [[count_scores(scores, same, account + 1)]]
+        for others in (without_one, relabelled, [counts[0] * 2], [*counts, *relabelled]):
             with pytest.raises(ValueError, match="not of the same trials"):
                 detection_differences(counts, others)
 

@@ -16,6 +16,7 @@ from helpers.evaluation import detection, scores
 from helpers.evaluation.detection import PAPER, DetectionCosts
 from helpers.evaluation.linking import (
     LinkingConfig,
+    all_differences,
     linking_by_target_size,
     linking_by_topic,
     linking_curves,
@@ -505,15 +506,25 @@ class TestResults:
 
     def test_a_difference_is_that_of_both_means_over_topics(self, scored):
         base = scored.assign(score=-scored.score)
-        table = linking_differences(scored, base, resamples=50)
+        table = linking_differences([scored], [base], resamples=50)
         values = linking_metrics(scored, resamples=0).value
         apart = values - linking_metrics(base, resamples=0).value
         assert table.value.tolist() == apart.tolist()
-        reverse = linking_differences(base, scored, resamples=50)
+        reverse = linking_differences([base], [scored], resamples=50)
         np.testing.assert_allclose(table[["low", "high"]], -reverse[["high", "low"]])
         first_topic = scored[scored.topic == scored.topic.iloc[0]]
         with pytest.raises(ValueError, match="not of the same topics"):
-            linking_differences(scored, first_topic)
+            linking_differences([scored], [first_topic])
+
+    def test_trainings_of_one_system_are_compared_together(self, scored):
+        other = scored.assign(score=-scored.score)
+        of_system = {"a": scored, "a-seed1": other, "b": other}
+        found = list(
+            all_differences({("test", name): of_system[name] for name in of_system}, ["b"])
+        )
+        (split, model, base, trainings, table) = found[0]
+        assert (split, model, base, trainings, len(found)) == ("test", "a", "b", 2, 1)
+        assert table.equals(linking_differences([scored, other], [other]))
 
     def test_curves_are_those_of_the_topics_in_order(self, scored):
         parts = [part for _, part in scored.groupby("topic", observed=True)]

@@ -519,12 +519,13 @@ class TestResults:
     def test_trainings_of_one_system_are_compared_together(self, scored):
         other = scored.assign(score=-scored.score)
         of_system = {"a": scored, "a-seed1": other, "b": other}
-        found = list(
-            all_differences({("test", name): of_system[name] for name in of_system}, ["b"])
-        )
+        named = {("test", name): of_system[name] for name in of_system}
+        found = list(all_differences(named, ["b"]))
         (split, model, base, trainings, table) = found[0]
         assert (split, model, base, trainings, len(found)) == ("test", "a", "b", 2, 1)
         assert table.equals(linking_differences([scored, other], [other]))
+        alone = {("test", "a-seed1"): scored, ("test", "b"): other}
+        assert [row[1:4] for row in all_differences(alone, ["b"])] == [("a-seed1", "b", 1)]
 
     def test_curves_are_those_of_the_topics_in_order(self, scored):
         parts = [part for _, part in scored.groupby("topic", observed=True)]

@@ -96,6 +96,8 @@ class CollectConfig(Config):
             raise ValueError(
                 f"min_chars ({self.min_chars}) must not be above max_chars ({self.max_chars})"
             )
+        if self.options.get("keep_repeats") and not self.keep_copies:
+            raise ValueError("keep_repeats needs keep_copies, else copies are dropped afterwards")
         if self.keep_copies and self.near_duplicate:
             raise ValueError("keep_copies needs a near_duplicate of 0: equal texts are near, too")
         return self

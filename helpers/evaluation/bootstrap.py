@@ -72,9 +72,9 @@ def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.
     low, high = np.full((2, columns), np.nan)
     if len(statistics):
         resampled = np.asarray(statistics, np.float64)
-        is_known = ~np.isnan(resampled).all(0)
-        ends = np.nanpercentile(resampled[:, is_known], INTERVAL_ENDS, axis=0)
-        low[is_known], high[is_known] = ends
+        for column in np.flatnonzero(~np.isnan(resampled).all(0)):
+            ends = np.nanpercentile(resampled[:, column], INTERVAL_ENDS)
+            low[column], high[column] = ends
     return low, high
 
 

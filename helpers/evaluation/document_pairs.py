@@ -299,8 +299,8 @@ def _run_ends(codes):
 def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs that the documents came in, in order of their first text.
 
-    A text that was in several pairs is kept in the first of them only; its other pairs are left
-    out.
+    A pair of which one text is missing is left out. So is every later pair of a text that was in
+    several pairs, unless the source was to keep repeats.
 
     Parameters
     ----------

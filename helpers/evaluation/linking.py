@@ -11,6 +11,7 @@ each, 100 of them same-account pairs. Results are means of error rates over topi
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Literal, NamedTuple
 
@@ -183,22 +184,27 @@ def trials_of_splits(
     Returns
     -------
     Trials of :func:`linking_trials` by split; with "seen" also "seen_training", whose queries are
-    training posts, as in khan2021 Table 9.
+    training posts, as in khan2021 Table 9, where the training posts suffice for that.
 
     Raises
     ------
     ValueError
-        As :func:`linking_trials`.
+        As :func:`linking_trials`, with the name of the split.
     """
-    trials = {
-        split: linking_trials(stores[split], config, sizes)
-        for split, config in configs.items()
-        if split in stores
-    }
-    if "seen" in trials:
-        trials["seen_training"] = linking_trials(
-            stores["seen"], configs["seen"], sizes, stores["train"]
-        )
+    trials = {}
+    for split, config in configs.items():
+        if split not in stores:
+            continue
+        try:
+            trials[split] = linking_trials(stores[split], config, sizes)
+        except ValueError as error:
+            raise ValueError(f"{split}: {error}") from None
+    if "seen" in trials and "train" in stores:
+        # who has enough later posts for both sides may have too few in training
+        with suppress(ValueError):
+            trials["seen_training"] = linking_trials(
+                stores["seen"], configs["seen"], sizes, stores["train"]
+            )
     return trials
 
 
@@ -399,10 +405,11 @@ def linking_differences(
     ValueError
         If the trials differ.
     """
+    trials = ["topic", "query_author", "target_author", "target_posts"]
+    if not all(part[trials].equals(base[0][trials]) for part in [*scored, *base]):
+        raise ValueError("scores to compare are not of the same trials")
     counts = [_counts_by_topic(part) for part in scored]
     base_counts = [_counts_by_topic(part) for part in base]
-    if len({tuple(part) for part in [*counts, *base_counts]}) > 1:
-        raise ValueError("scores to compare are not of the same topics")
     return detection.detection_differences(
         [list(part.values()) for part in counts],
         [list(part.values()) for part in base_counts],
@@ -420,8 +427,8 @@ def all_differences(
 ) -> Iterator[tuple[str, str, str, int, pd.DataFrame]]:
     """Compare every system with some of them, on each split.
 
-    Systems "x", "x-seed1" and so on are trainings of one, over which metrics are averaged, and
-    which has the name "x".
+    Systems "x", "x-seed1" and so on are trainings of one, over which metrics are averaged. It has
+    the name "x" or, without such a training, that of the first.
 
     Parameters
     ----------
@@ -434,15 +441,24 @@ def all_differences(
     ------
     split, name of the system, name of the base, number of trainings of the system, and the table of
     :func:`linking_differences`
+
+    Raises
+    ------
+    ValueError
+        If a base is no system.
     """
+    name_of = {}
+    for _, model in sorted(scored, key=_is_with_seed):
+        name_of.setdefault(_without_seed(model), model)
     trainings = defaultdict(list)
     for (split, model), part in scored.items():
-        first = model.partition("-seed")[0]
-        if (split, first) not in scored:
-            first = model
-        trainings[split, first].append(part)
+        trainings[split, name_of[_without_seed(model)]].append(part)
+    bases = dict.fromkeys(name_of.get(_without_seed(base), base) for base in bases)
+    unknown = sorted(bases.keys() - {model for _, model in trainings})
+    if unknown:
+        raise ValueError(f"no scores of {', '.join(unknown)}, to be subtracted")
     for (split, model), parts in trainings.items():
-        for base in dict.fromkeys(bases):
+        for base in bases:
             if base != model:
                 gain = linking_differences(parts, trainings[split, base], costs, seed)
                 yield split, model, base, len(parts), gain
@@ -511,6 +527,17 @@ def linking_by_target_size(
         for size, part in scored.groupby("target_posts")
     }
     return pd.concat(tables, names=["target_posts"])
+
+
+def _without_seed(model):
+    """Return what the names of all trainings of a system begin with."""
+    return model.partition("-seed")[0]
+
+
+def _is_with_seed(key):
+    """Return whether a system, named by split and model, is a training with another seed."""
+    _, model = key
+    return model != _without_seed(model)
 
 
 def _counts_by_topic(scored) -> dict[str, ScoreCounts]:

@@ -104,10 +104,11 @@ def evaluate_verification(
     Returns
     -------
     A table (columns value, low, high) of PAN's metrics, n_unanswered, dev_overall and, if
-    ``same_topic`` is given, hardest_AUC; and the pairs of "dev" and "test", with columns ``same``,
-    ``distance`` and ``score``, and "resampled", the metrics of test in each resample. For the
-    intervals authors are resampled. A pair of two authors counts as often as the product of both
-    authors' counts; n_unanswered and dev_overall have no interval.
+    ``same_topic`` is given, hardest_AUC; and the pairs of "dev" and "test", with columns ``first``
+    and ``second`` (numbers of their authors), ``same``, ``distance`` and ``score``, and
+    "resampled", the metrics of test in each resample. For the intervals authors are resampled. A
+    pair of two authors counts as often as the product of both authors' counts; n_unanswered and
+    dev_overall have no interval.
 
     Raises
     ------
@@ -117,7 +118,10 @@ def evaluate_verification(
     scored = {}
     for name, trials in (("dev", dev), ("test", test)):
         distances = trial_distances(model, trials, max_tokens)
-        scored[name] = pd.DataFrame({"same": trials.same, "distance": distances})
+        first = trials.queries.authors[trials.pairs[:, 0]]
+        second = trials.targets.authors[trials.pairs[:, 1]]
+        pairs = {"first": first, "second": second, "same": trials.same, "distance": distances}
+        scored[name] = pd.DataFrame(pairs)
     fit = DECISIONS[config.decision]
     decide, _ = fit(scored["dev"].distance.to_numpy(), dev.same, config.definition)
     for name, pairs in scored.items():
@@ -128,6 +132,7 @@ def evaluate_verification(
     values = measure(np.ones(len(same)))
     resampled = [measure(times) for times in _pair_weights(test, config)]
     scored["resampled"] = pd.DataFrame(resampled, columns=list(values))
+    scored["resampled"].attrs = config.model_dump(exclude={"decision"})
     ends = percentile_interval(scored["resampled"].to_numpy(), len(values))
     table = metric_table(values, *ends)
     table.loc["n_unanswered", ["low", "high"]] = np.nan
@@ -156,13 +161,14 @@ def verification_differences(
     Raises
     ------
     ValueError
-        If the pairs or the numbers of resamples differ.
+        If the pairs, or the settings of metrics and resamples, differ.
     """
     table, scored = measured
     base_table, base_scored = base
     resampled, base_resampled = scored["resampled"], base_scored["resampled"]
-    is_same = np.array_equal(scored["test"].same, base_scored["test"].same)
-    if not is_same or resampled.shape != base_resampled.shape:
+    pairs = ["first", "second", "same"]
+    is_same = scored["test"][pairs].equals(base_scored["test"][pairs])
+    if not is_same or resampled.attrs != base_resampled.attrs:
         raise ValueError("models to compare were not measured on the same pairs and resamples")
     names = [name for name in resampled if name != "n_unanswered"]
     values = (table.value - base_table.value)[names].add_suffix("_difference")

@@ -10,6 +10,7 @@ row whose numbers are doubtful, if any. Rows and columns have the identifiers of
 """
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from pandas.io.formats.style import Styler
@@ -166,21 +167,25 @@ def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
     rows : DataFrame
         numbers, with names of rows as index
     base : str
-        name of the row to divide by; it stands for "base" in the new names
+        name of the row to divide by; it stands for "base" in the new names. Without such a row
+        nothing is appended
     """
+    if base not in rows.index:
+        return rows
     ratios = rows.drop(base) / rows.loc[base]
     ratios.index += f" / {base}"
     return pd.concat([rows, ratios])
 
 
-def linking_rows(experiments: dict[str, "Experiment"]) -> dict[str, str]:  # noqa: F821
+def linking_rows(experiments: dict[str, Any]) -> dict[str, str]:
     """Return the rows of khan2021's Tables 2 and 9 to which trained stream encoders belong.
 
     Parameters
     ----------
     experiments : dict[str, Experiment]
         settings of each training, by the name of its encoder. With the pooling "iur" the row is
-        "iur"; else it names features and most posts of a training sample, such as "TP_16"
+        "iur"; with that of khan2021, trained on samples of several sizes, it names features and
+        most posts of a sample, such as "TP_16"; others have no row
 
     Returns
     -------
@@ -188,10 +193,12 @@ def linking_rows(experiments: dict[str, "Experiment"]) -> dict[str, str]:  # noq
     """
     rows = {}
     for name, experiment in experiments.items():
-        row = f"{experiment.encoder.features}_{experiment.sampler.max_posts}"
-        if experiment.encoder.pooling == "iur":
-            row = "iur"
-        rows.setdefault(row, name)
+        pooling = experiment.encoder.pooling
+        if pooling == "iur":
+            rows.setdefault("iur", name)
+        elif pooling == "khan2021" and experiment.sampler.sizes != "fixed":
+            row = f"{experiment.encoder.features}_{experiment.sampler.max_posts}"
+            rows.setdefault(row, name)
     return rows
 
 

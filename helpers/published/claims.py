@@ -15,12 +15,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ..core import paths
 from ..core.names import label
-from ..core.results import INTERVAL, format_interval
+from ..core.results import INTERVAL, LOWER_IS_BETTER, format_interval
 
 FOLDER = Path(__file__).parent
 COLUMNS = ["id", "where", "claim", "published", "ours", "verdict", "note"]
@@ -42,6 +41,7 @@ WORDS = {
     "no interval": "no interval was measured",
 }
 CHANCE = {"EER": 0.5, "AUC": 0.5}  # values of a metric at chance
+NEAR_CHANCE = 0.1  # a published value nearer to it counts as chance
 AGREE = ("as published", "none, as published")
 
 
@@ -147,14 +147,16 @@ def _comparisons(
     for (split, protocol), rows in results_of.items():
         if split != claim.split or not re.fullmatch(claim.protocol, protocol):
             continue
-        compared = [comparison for part in _settings(rows) for comparison in _compare(claim, part)]
+        compared = []
+        for part in _settings(rows):
+            compared += [(*comparison, part) for comparison in _compare(claim, part)]
         if compared:
             # one with an interval rather than without, then a paired one, then the first setting
-            _, ours, low, high = min(compared, key=_preference)
+            _, ours, low, high, part = min(compared, key=_preference)
             says, published = _published(claim)
             metric = label(claim.metric)
             judgement = verdict(says, low, high)
-            if _is_at_chance(claim, rows):
+            if _is_at_chance(claim, part):
                 judgement = "at chance"
             of_claim = (f"{metric}{published}", f"{metric} {ours}", judgement)
             yield claim.claim, *of_claim, _where(protocol, claim.split)
@@ -212,16 +214,29 @@ def _difference(
 
 
 def _is_at_chance(claim: Any, rows: pd.DataFrame) -> bool:
-    """Return whether the interval of the first training of either model holds chance."""
-    for model in (claim.model, claim.base):
+    """Return whether a model does no better than chance that does in the paper.
+
+    A difference from a baseline that has learned nothing says nothing. Where the paper's own value
+    is near chance, to be there is what the claim says.
+    """
+    if claim.metric not in CHANCE or not claim.table:
+        return False
+    table = _published_table(claim.table)
+    chance = CHANCE[claim.metric]
+    for model, query in ((claim.model, claim.row), (claim.base, claim.row_base)):
         row = _interval(rows, claim.metric, model, "")
-        if row is not None and row["low"] <= CHANCE.get(claim.metric, np.inf) <= row["high"]:
+        if row is None or abs(table.query(query)[claim.metric].mean() - chance) < NEAR_CHANCE:
+            continue
+        is_worse = row["high"] >= chance
+        if claim.metric not in LOWER_IS_BETTER:
+            is_worse = row["low"] <= chance
+        if is_worse:
             return True
     return False
 
 
 def _preference(comparison):
-    is_paired, _, low, _ = comparison
+    is_paired, _, low, _, _ = comparison
     return pd.isna(low), not is_paired
 
 

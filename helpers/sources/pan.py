@@ -26,7 +26,7 @@ PAIRS_FILE = re.compile(r"(?<!truth)(?<!answers)\.jsonl(?:\.(?:gz|bz2|xz|zst))?$
 
 
 def parts(
-    location: str | list[str], *, keep_repeats: list[str] | None = None, raw: bool = False
+    location: str | list[str], *, keep_repeats: str | list[str] | None = None, raw: bool = False
 ) -> list[Part]:
     """Return one part per file of pairs.
 
@@ -44,7 +44,7 @@ def parts(
         a file of pairs or a folder (searched recursively), plain or compressed. <file> of an id
         is the file's name, or for a folder the folder's name and the path below it, so that a
         split can select all texts below "pan21-test" by their ids.
-    keep_repeats : list of str
+    keep_repeats : str or list of str
         names of files or folders of ``location`` in which a text stays in each of its pairs. The
         collection must keep copies, too
     raw : bool
@@ -59,7 +59,7 @@ def parts(
     roots = existing_paths("pan", location)
     if len({root.name for root in roots}) < len(roots):
         raise ValueError(f"pan: two of {', '.join(map(str, roots))} have the same name; rename one")
-    keep_repeats = keep_repeats or []
+    keep_repeats = [keep_repeats] if isinstance(keep_repeats, str) else keep_repeats or []
     unknown = set(keep_repeats) - {root.name for root in roots}
     if unknown:
         raise ValueError(f"pan: keep_repeats names no location: {', '.join(sorted(unknown))}")

@@ -16,10 +16,11 @@ from .audit import PAIR
 class PairSplit(Rule):
     """Shares of the given pairs, drawn at random, for test and dev; the other pairs train.
 
-    A training pair that has an author of a drawn pair moves to the split of that pair. Its other
-    author may still have pairs in training: such an author is known to the model, and all texts of
-    a drawn author are not. Only pairs given by the source (pan: "<file>/<pair>/a",
-    "<file>/<pair>/b") can be split so.
+    A training pair that has an author of a drawn pair moves to the split of that pair. So no text
+    of a drawn author is in training. The other author of a moved pair may have other texts there;
+    we call this author half known. A text of a test pair leaves training, so that pairs of test are
+    whole. Only pairs given by the source (pan: "<file>/<pair>/a", "<file>/<pair>/b") can be split
+    so.
 
     Attributes
     ----------
@@ -28,7 +29,7 @@ class PairSplit(Rule):
     seed : int, seed of the draw
     """
 
-    splits = ("train", "test", "dev")
+    splits = ("test", "dev", "train")
     test: float = Field(0.1, gt=0, lt=1)
     dev: float = Field(0.1, gt=0, lt=1)
     seed: int = Field(0, ge=0)

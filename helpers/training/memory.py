@@ -12,7 +12,8 @@ def activation_bytes(encoder: nn.Module, batch: Batch, mixed: bool = False) -> i
 
     Parameters
     ----------
-    encoder : an encoder; its weights are not counted
+    encoder : an encoder; its weights are not counted, but the copies of them that mixed precision
+        keeps are
     batch : B samples
     mixed : whether it computes in bfloat16 where this loses little, as a training with the
         precision "bf16" does

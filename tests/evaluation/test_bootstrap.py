@@ -65,3 +65,10 @@ def test_every_summary_is_one_table():
     assert list(result.columns) == ["value", "low", "high"] and result.index.name == "metric"
     assert result.value.to_dict() == {"x": 1.5, "y": 0.5} and (result.low < result.value).all()
     assert metric_table({"z": 3}).loc["z"].isna().tolist() == [False, True, True]
+
+
+def test_a_statistic_without_any_value_has_no_interval():
+    low, high = percentile_interval([[np.nan, 1.0], [np.nan, 3.0]], 2)
+    assert np.isnan([low[0], high[0]]).all() and (low[1], high[1]) == (1.05, 2.95)
+    assert np.isnan(percentile_interval([[np.nan], [np.nan]], 1)).all()
+    assert np.isnan(percentile_interval([], 3)).all()

@@ -327,7 +327,7 @@ class TestIntervals:
         np.testing.assert_allclose(ends, np.percentile(drawn, [2.5, 97.5]))
 
     def test_trainings_are_averaged_within_each_resample(self):
-        """Of two trainings and their mirror images nothing is left but what is even in both."""
+        """A second training counts half beside the first, which is also what is subtracted."""
         scores, same, account = self.linking(12, 20)
         other = scores + np.random.default_rng(5).standard_normal(len(scores))
         first, second = ([count_scores(part, same, account)] for part in (scores, other))

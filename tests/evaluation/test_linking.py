@@ -513,7 +513,7 @@ class TestResults:
         reverse = linking_differences([base], [scored], resamples=50)
         np.testing.assert_allclose(table[["low", "high"]], -reverse[["high", "low"]])
         first_topic = scored[scored.topic == scored.topic.iloc[0]]
-        with pytest.raises(ValueError, match="not of the same topics"):
+        with pytest.raises(ValueError, match="not of the same trials"):
             linking_differences([scored], [first_topic])
 
     def test_trainings_of_one_system_are_compared_together(self, scored):
@@ -526,6 +526,14 @@ class TestResults:
         assert table.equals(linking_differences([scored, other], [other]))
         alone = {("test", "a-seed1"): scored, ("test", "b"): other}
         assert [row[1:4] for row in all_differences(alone, ["b"])] == [("a-seed1", "b", 1)]
+        turned = {("test", name): of_system[name] for name in ("a-seed1", "a", "b")}
+        pairs = [row[1:4] for row in all_differences(turned, ["a-seed1", "b"])]
+        assert pairs == [("a", "b", 2), ("b", "a", 1)]
+        with pytest.raises(ValueError, match="no scores of c, to be subtracted"):
+            list(all_differences(named, ["b", "c"]))
+        others = scored.assign(target_posts=scored.target_posts + 1)
+        with pytest.raises(ValueError, match="not of the same trials"):
+            linking_differences([scored], [others])
 
     def test_curves_are_those_of_the_topics_in_order(self, scored):
         parts = [part for _, part in scored.groupby("topic", observed=True)]

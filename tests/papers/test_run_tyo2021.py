@@ -2,9 +2,11 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from helpers.core import results
+from helpers.evaluation.document_pairs import given_pairs
 from tests.paper_runs import People, execute, write_pairs
 
 TINY = {"preset": "tyo2021", "model": "tiny", "dim": 16, "max_tokens": 64}
@@ -59,10 +61,11 @@ def test_it_runs(tmp_path, monkeypatch, run, split, row, pairs):
         monkeypatch,
     )
     made = json.loads((files.posts / "split.json").read_text())
-    assert (
-        made["promises"]["pairs_whole"]
-        and min(part["posts"] for part in made["splits"].values()) >= 20
-    )
+    assert made["promises"]["pairs_whole"]
+    assert min(part["posts"] for part in made["splits"].values()) >= 20
+    if run == "tyo2021" and split == "pairs":
+        test = pd.read_parquet(files.posts / "test.parquet", columns=["author", "topic", "id"])
+        assert len(test) == 2 * len(given_pairs(test))
     rows = results.read(files).query("model == @row").set_index("metric")
     assert {"AUC", "F1", "c@1", "F_0.5u", "Brier", "overall"} <= set(rows.index)
     if run == "tyo2021_pan21":  # the given test, whole

@@ -236,6 +236,7 @@ def test_a_trained_encoder_stands_in_the_row_of_its_features_and_sizes():
     encoders = {
         "first": stream_config("khan2021", features="TP"),
         "again": stream_config("khan2021", features="TP"),
+        "luar": stream_config("luar", features="T"),
         "pooled": stream_config("iur"),
     }
     experiments = {name: Experiment.of(rest | {"encoder": encoders[name]}) for name in encoders}

@@ -71,6 +71,20 @@ def test_a_drawn_author_has_no_text_in_training(tmp_path, posts):
     assert not set().union(*(people[pair] for pair in order[:6])) & set().union(*train.values())
 
 
+def test_a_text_of_several_pairs_stays_in_those_of_test(tmp_path, posts):
+    """An author who is half known repeats a text; the pairs of test and dev stay whole."""
+    table = pq.read_table(posts)
+    texts = [f"said by {name}" for name in table["author"].to_pylist()]
+    path = tmp_path / "repeated.parquet"
+    pq.write_table(table.set_column(3, "text", [texts]), path)
+    report = make_split(path, tmp_path / "out", PairSplit(test=0.1, dev=0.1, seed=5))
+    assert report["unused"]["texts_of_other_splits"] > 0
+    people = authors_of_pairs(posts)
+    names = pq.read_table(tmp_path / "out/test.parquet")["id"].to_pylist()
+    assert len(names) == 2 * len({name.rsplit("/", 1)[0] for name in names})
+    assert authors_of_pairs(tmp_path / "out/test.parquet").items() <= people.items()
+
+
 def test_posts_without_pairs_are_refused(tmp_path, posts, write_posts):
     table = pq.read_table(posts)
     ids = ["message-7", *table["id"].to_pylist()[1:]]

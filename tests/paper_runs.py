@@ -46,7 +46,7 @@ class People:
         return " ".join([*chosen, str(self.rng.randrange(10**6))])
 
 
-def write_pairs(folder, people, count, name, fandoms):
+def write_pairs(folder, people, count, name, fandoms, repeats=False):
     """PAN's files: half of the pairs are of one author, each text is of a fandom.
 
     Most authors are in two pairs.
@@ -59,7 +59,7 @@ def write_pairs(folder, people, count, name, fandoms):
         authors = [first, f"{name}{number + 1000}" if number < count // 2 else first]
         topics = [fandoms[(number + side) % len(fandoms)] for side in range(2)]
         texts = [people.text(author, 60, topic) for author, topic in zip(authors, topics)]
-        if number == 1:
+        if repeats and number == 1:
             texts[0], topics[0] = pairs[0]["pair"][0], pairs[0]["fandoms"][0]
             authors[0] = truth[0]["authors"][0]  # a text of two pairs
         pairs.append({"id": f"id-{number}", "fandoms": topics, "pair": texts})

@@ -39,7 +39,7 @@ def test_it_runs(tmp_path, monkeypatch, run, split, row, pairs):
     people = People()
     places = ["train", "pan21-test"] if run == "tyo2021_pan21" else ["train"]
     write_pairs(tmp_path / "train", people, 160, "7", ["Sherlock", "Doctor Who", "Naruto"])
-    write_pairs(tmp_path / "pan21-test", people, 60, "9", ["Merlin", "Twilight"])
+    write_pairs(tmp_path / "pan21-test", people, 60, "9", ["Merlin", "Twilight"], repeats=True)
     files = execute(
         run,
         {

@@ -134,8 +134,7 @@ def test_readme_is_short_and_types_no_result():
 
 def test_the_page_of_results_is_short():
     text = (paths.ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if not line.startswith("|")]
-    assert len(lines) <= 240, "beside tables, which have a row for every comparison"
+    assert len(text.splitlines()) <= 350
     assert not [line for line in text.splitlines() if len(line) > 600 and not line.startswith("|")]
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from duckdb import DuckDBPyConnection
+from pydantic import Field, model_validator
 
 from ..core import made
 from ..core.artifacts import (
@@ -99,6 +100,28 @@ class Rule(Config):
             FROM drawn LEFT JOIN counted USING (n)""",
             {"splits": list(self.splits), "min_posts": min_posts},
         )
+
+
+class SharesRule(Rule):
+    """Settings of a rule that draws random shares for test and dev; the rest trains.
+
+    Attributes
+    ----------
+    test, dev : float, shares that are drawn
+    seed : int, seed of the draw
+    """
+
+    test: float = Field(0.1, gt=0, lt=1)
+    dev: float = Field(0.1, gt=0, lt=1)
+    seed: int = Field(0, ge=0)
+
+    @model_validator(mode="after")
+    def _something_is_left(self):
+        if self.test + self.dev >= 1:
+            raise ValueError(
+                f"test ({self.test}) and dev ({self.dev}) must leave something for training"
+            )
+        return self
 
 
 class NoSplit(Rule):

@@ -5,16 +5,16 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from duckdb import DuckDBPyConnection
-from pydantic import Field, model_validator
+from pydantic import Field
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ..corpus.posts_table import query_scalar
-from .assignment import Rule
+from .assignment import SharesRule
 from .audit import PAIR
 
 
-class AuthorSplit(Rule):
+class AuthorSplit(SharesRule):
     """Shares of the authors, drawn at random, for test and dev; the other authors train.
 
     An author is drawn with all of their posts. Where every id names a text of a given pair (source
@@ -32,18 +32,7 @@ class AuthorSplit(Rule):
     """
 
     splits = ("train", "test", "dev")
-    test: float = Field(0.1, gt=0, lt=1)
-    dev: float = Field(0.1, gt=0, lt=1)
-    seed: int = Field(0, ge=0)
     files: dict[Literal["test", "dev"], str] = {}
-
-    @model_validator(mode="after")
-    def _something_is_left(self):
-        if self.test + self.dev >= 1:
-            raise ValueError(
-                f"test ({self.test}) and dev ({self.dev}) must leave something for training"
-            )
-        return self
 
     def guarantees(self, facts: dict) -> dict:
         """Return the promises that the audit checks: given pairs are whole, where there are any."""

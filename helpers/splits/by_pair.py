@@ -7,13 +7,12 @@ authors of training and test apart.
 import numpy as np
 import pandas as pd
 from duckdb import DuckDBPyConnection
-from pydantic import Field, model_validator
 
-from .assignment import Rule
+from .assignment import SharesRule
 from .audit import PAIR
 
 
-class PairSplit(Rule):
+class PairSplit(SharesRule):
     """Shares of the given pairs, drawn at random, for test and dev; the other pairs train.
 
     A training pair that has an author of a drawn pair moves to the split of that pair. So no text
@@ -30,17 +29,6 @@ class PairSplit(Rule):
     """
 
     splits = ("test", "dev", "train")
-    test: float = Field(0.1, gt=0, lt=1)
-    dev: float = Field(0.1, gt=0, lt=1)
-    seed: int = Field(0, ge=0)
-
-    @model_validator(mode="after")
-    def _something_is_left(self):
-        if self.test + self.dev >= 1:
-            raise ValueError(
-                f"test ({self.test}) and dev ({self.dev}) must leave something for training"
-            )
-        return self
 
     def guarantees(self, facts: dict) -> dict:
         """Return the promises that the audit checks: texts are apart, authors are not."""

@@ -403,6 +403,19 @@ class TestTrainingPeriod:
             assert self.texts(part.queries) == queries
             assert self.texts(part.targets) == targets
 
+    def test_what_training_posts_cannot_give_is_left_out_and_said(self, periods, capsys):
+        _, stores = periods
+        few = self.PLACES | {"min_target_posts": 2, "min_query_posts": 1}
+        config = LinkingConfig.of(few)
+        without = replace(stores["train"], topic=np.full(stores["train"].posts, 3, "u2"))
+        cut_stores = {"seen": stores["seen"], "train": without}
+        trials = trials_of_splits(cut_stores, {"seen": config}, (2,))
+        assert list(trials) == ["seen"]
+        assert "left out, queries from training: linking: 0 of 2 topics" in capsys.readouterr().out
+        too_many = LinkingConfig.of(few | {"min_enrolled": 12})
+        with pytest.raises(ValueError, match="seen: linking: 0 of 2 topics"):
+            trials_of_splits(stores, {"seen": too_many}, (2,))
+
     def test_each_split_has_trials_and_seen_accounts_have_two_kinds(self, periods):
         _, stores = periods
         config = LinkingConfig.of(self.PLACES | {"min_target_posts": 2, "min_query_posts": 1})
@@ -521,14 +534,14 @@ class TestResults:
         of_system = {"a": scored, "a-seed1": other, "b": other}
         named = {("test", name): of_system[name] for name in of_system}
         found = list(all_differences(named, ["b"]))
-        (split, model, base, trainings, table) = found[0]
-        assert (split, model, base, trainings, len(found)) == ("test", "a", "b", 2, 1)
+        (split, model, base, table) = found[0]
+        assert (split, model, base, len(found)) == ("test", "a", "b", 1)
         assert table.equals(linking_differences([scored, other], [other]))
         alone = {("test", "a-seed1"): scored, ("test", "b"): other}
-        assert [row[1:4] for row in all_differences(alone, ["b"])] == [("a-seed1", "b", 1)]
+        assert [row[1:3] for row in all_differences(alone, ["b"])] == [("a-seed1", "b")]
         turned = {("test", name): of_system[name] for name in ("a-seed1", "a", "b")}
-        pairs = [row[1:4] for row in all_differences(turned, ["a-seed1", "b"])]
-        assert pairs == [("a", "b", 2), ("b", "a", 1)]
+        pairs = [row[1:3] for row in all_differences(turned, ["a-seed1", "b"])]
+        assert pairs == [("a", "b"), ("b", "a")]
         with pytest.raises(ValueError, match="no scores of c, to be subtracted"):
             list(all_differences(named, ["b", "c"]))
         others = scored.assign(target_posts=scored.target_posts + 1)

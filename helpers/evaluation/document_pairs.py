@@ -22,6 +22,13 @@ KIND_NAMES = {  # (same author, same topic)
     (False, False): "two authors, two topics",
 }
 KINDS = list(KIND_NAMES)
+# kind of PairsConfig -> share of pairs of one author; shares on one topic, see make_pairs
+SHARES = {
+    "balanced": (0.5, 0.5),
+    "natural": (0.5, None),
+    # of PAN's 275,565 pairs 147,778 are of one author, and 23,131 others are on one topic (tyo2021)
+    "pan": (147778 / 275565, (0.0, 23131 / (275565 - 147778))),
+}
 
 
 class PairsConfig(Config):
@@ -31,15 +38,16 @@ class PairsConfig(Config):
     ----------
     kind : str
         "balanced": half of the same-author and half of the different-author pairs are on one topic;
-        "natural": the shares on one topic are those that the documents have; "given": PAN's own
-        pairs. See :func:`make_pairs` and :func:`given_pairs`.
+        "natural": the shares on one topic are those that the documents have; "pan": the four kinds
+        of pairs have their shares in PAN's large training set, where no pair of one author is on
+        one topic; "given": PAN's own pairs. See :func:`make_pairs` and :func:`given_pairs`.
     dev, test : int
         number of pairs of each split; not used for "given", which takes all pairs.
     seed : int
         seed of the random choice of pairs.
     """
 
-    kind: Literal["balanced", "natural", "given"] = "balanced"
+    kind: Literal["balanced", "natural", "pan", "given"] = "balanced"
     dev: int = Field(600, ge=20, le=10**8)
     test: int = Field(1000, ge=20, le=10**8)
     seed: int = Field(0, ge=0)
@@ -58,9 +66,9 @@ class PairsConfig(Config):
         """
         if self.kind == "given":
             return {split: given_pairs(tables[split]) for split in ("dev", "test")}
-        share = 0.5 if self.kind == "balanced" else None
+        shares = SHARES[self.kind]
         return {
-            split: make_pairs(tables[split], count, self.seed, topic_share=share)
+            split: make_pairs(tables[split], count, self.seed, *shares)
             for split, count in (("dev", self.dev), ("test", self.test))
         }
 
@@ -70,7 +78,7 @@ def make_pairs(
     count: int,
     seed: int = 0,
     same_share: float = 0.5,
-    topic_share: float | None = 0.5,
+    topic_share: float | tuple[float, float] | None = 0.5,
 ) -> pd.DataFrame:
     """Sample distinct pairs of documents at random, with given shares of one author and one topic.
 
@@ -88,11 +96,12 @@ def make_pairs(
         seed of the random choice.
     same_share : float
         the share of the pairs that are of one author.
-    topic_share : float, optional
+    topic_share : float or tuple of two floats, optional
         the share of pairs on one topic, the same for pairs of one author and of two, so that the
         topic alone does not tell the kind. If the pairs of one author allow only another share,
-        pairs of two authors take that share as well. None: each kind has the share that all its
-        possible pairs have, as in PAN's own pairs and in the "modified test" of tyo2021.
+        pairs of two authors take that share as well. Two numbers: the shares among pairs of one
+        author and among pairs of two. None: each kind has the share that all its possible pairs
+        have, as in the "modified test" of tyo2021.
 
     Returns
     -------
@@ -107,7 +116,8 @@ def make_pairs(
     """
     if documents[["author", "topic"]].isna().any(axis=None):
         raise ValueError("every document needs an author and a topic")
-    if not (count >= 0 and 0 <= same_share <= 1 and 0 <= (topic_share or 0) <= 1):
+    topic_shares = topic_share if isinstance(topic_share, tuple) else (topic_share,)
+    if not (count >= 0 and all(0 <= (share or 0) <= 1 for share in (same_share, *topic_shares))):
         raise ValueError(
             f"count {count} must not be negative, same_share {same_share} and topic_share "
             f"{topic_share} must lie in [0, 1]"
@@ -138,11 +148,14 @@ def _counts_by_kind(capacity, count, same_share, topic_share):
         share = topic_share
         if topic_share is None:
             share = capacity[same, True] / max(possible, 1)
+        elif isinstance(topic_share, tuple):
+            of_one_author, of_two = topic_share
+            share = of_one_author if same else of_two
         on_one_topic = max(round(wanted * share), wanted - capacity[same, False])
         on_one_topic = min(on_one_topic, capacity[same, True])
         counts[same, True] = on_one_topic
         counts[same, False] = wanted - on_one_topic
-        if same and topic_share is not None and count_of_one:
+        if same and isinstance(topic_share, int | float) and count_of_one:
             topic_share = on_one_topic / count_of_one  # pairs of two authors get the same share
     return counts
 

@@ -1,14 +1,19 @@
 """Measurements for notebook 04: which pairs a loss pulls together or pushes apart, and its cost."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from . import make_loss
+from .distances import pair_masks
+
 EXTRA_LENGTH = 1e-5  # coordinate of a unit vector on its extra axis; small, to leave cosines as is
+SMALLEST_GRADIENT = 1e-9  # a smaller derivative is an error of rounding
 
 
 def pair_gradients(loss: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
@@ -37,6 +42,31 @@ def pair_gradients(loss: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
     # axis of point j only point j has a coordinate, EXTRA_LENGTH.
     by_pair = gradient[:, points.shape[1] :].fill_diagonal_(0)
     return by_pair * (1 + EXTRA_LENGTH**2) / EXTRA_LENGTH
+
+
+def acting_shares(losses: Iterable[str], embeddings: Tensor, authors: Tensor) -> pd.DataFrame:
+    """Measure on which share of the pairs of a batch each loss acts, that is, has a gradient.
+
+    Parameters
+    ----------
+    losses : names of losses without parameters, at their default settings
+    embeddings : (B, D), B samples of D coordinates
+    authors : (B,), the author of each sample
+
+    Returns
+    -------
+    A row for each loss, columns ``same-author pairs`` and ``pairs of strangers``, from 0 to 1
+    """
+    same, strangers = pair_masks(authors)
+    shares = {}
+    for name in losses:
+        loss = partial(make_loss(name), labels=authors)
+        acts = (pair_gradients(loss, embeddings).abs() > SMALLEST_GRADIENT).double()
+        shares[name] = {
+            "same-author pairs": acts[same].mean().item(),
+            "pairs of strangers": acts[strangers].mean().item(),
+        }
+    return pd.DataFrame(shares).T
 
 
 @contextmanager

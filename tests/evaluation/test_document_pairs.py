@@ -218,9 +218,11 @@ def test_pairs_of_a_run_are_drawn_as_the_config_says():
 
 
 def test_each_kind_of_pairs_is_a_protocol_of_its_own():
-    protocols = {kind: PairsConfig(kind=kind).protocol for kind in ("balanced", "natural", "given")}
+    kinds = ("balanced", "natural", "pan", "given")
+    protocols = {kind: PairsConfig(kind=kind).protocol for kind in kinds}
     assert protocols == {
         "balanced": "verification",
         "natural": "verification_natural",
+        "pan": "verification_pan",
         "given": "verification_given",
     }

@@ -217,6 +217,19 @@ def test_pairs_of_a_run_are_drawn_as_the_config_says():
         PairsConfig.of({"kind": "even"}, "pairs")
 
 
+def test_pairs_like_those_of_pan_have_the_shares_of_its_pairs():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"author": rng.integers(0, 40, 400), "topic": rng.integers(0, 6, 400)})
+    pairs = PairsConfig(kind="pan", dev=20, test=1000).pairs_of({"dev": table, "test": table})
+    counted = count_kinds(pairs["test"], table)["pairs"]
+    published = published_table("tyo2021", 0).set_axis(KIND_NAMES.values())["pairs"]
+    expected = 1000 * published / published.sum()
+    assert counted[expected.index].tolist() == pytest.approx(expected.tolist(), abs=1)
+    assert counted["one author, one topic"] == 0
+    with pytest.raises(ValueError, match="must lie in"):
+        make_pairs(table, 10, topic_share=(0.0, 1.5))
+
+
 def test_each_kind_of_pairs_is_a_protocol_of_its_own():
     kinds = ("balanced", "natural", "pan", "given")
     protocols = {kind: PairsConfig(kind=kind).protocol for kind in kinds}

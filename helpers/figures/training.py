@@ -15,8 +15,9 @@ def learning_curves(
     against: str = "step",
     levels: dict[str, float] | None = None,
     metric: str = "MRR",
+    authors: str = "dev",
 ) -> go.Figure:
-    """Draw the loss and the dev metric of each training, by step or by time.
+    """Draw the loss and the metric of dev or test authors of each training, by step or by time.
 
     Losses of different trainings cannot be compared, so that of several trainings each is drawn as
     a share of its first value.
@@ -24,15 +25,17 @@ def learning_curves(
     Parameters
     ----------
     histories : dict
-        label of a model -> columns ``step``, ``seconds``, ``loss``, the one of ``metric``, and
-        optionally ``<metric>_low`` and ``<metric>_high``, the ends of its interval; rows without a
-        loss or without the metric are left out of the one panel
+        label of a model -> columns ``step``, ``seconds``, ``loss``, the one of ``metric`` (after
+        ``test_`` for test authors), and optionally this name with ``_low`` and ``_high``, the ends
+        of its interval; rows without a loss or without the metric are left out of the one panel
     against : str
         column of the x axis: "step" or "seconds"
     levels : dict or None
-        identifier of a baseline -> its dev metric, drawn as a dashed line
+        identifier of a baseline -> its metric, drawn as a dashed line
     metric : str
-        metric on dev authors, the column to draw
+        the metric to draw
+    authors : str
+        whose ranking is drawn: "dev" or "test"
 
     References
     ----------
@@ -41,8 +44,9 @@ def learning_curves(
     several = len(histories) > 1
     loss_title = "training loss, share of its first value" if several else "training loss"
     x_title = html_label(against)
-    score_title = f"ranking of dev authors, {label(metric)}"
-    score_axis = f"dev {html_label(metric)}"
+    score_title = f"ranking of {authors} authors, {label(metric)}"
+    score_axis = f"{authors} {html_label(metric)}"
+    column = metric if authors == "dev" else f"{authors}_{metric}"
     figure = panels({loss_title: (x_title, loss_title), score_title: (x_title, score_axis)})
     colours = colour_map(histories)
     scores = []
@@ -53,25 +57,26 @@ def learning_curves(
         first_loss = loss.loss.iloc[0] if several else 1
         figure.add_scatter(x=loss[against], y=loss.loss / first_loss, **style, row=1, col=1)
 
-        score = history.dropna(subset=metric)
-        ends = error_bars(score, metric, f"{metric}_low", f"{metric}_high")
+        score = history.dropna(subset=column)
+        ends = error_bars(score, column, f"{column}_low", f"{column}_high")
         x = score[against]
         if ends:
             x = x + x.max() * DODGE * (number - (len(histories) - 1) / 2)
         style |= {"showlegend": False, "error_y": ends}
-        figure.add_scatter(x=x, y=score[metric], **style, row=1, col=2)
-        scores.append(score.assign(model=name, value=score[metric]))
+        figure.add_scatter(x=x, y=score[column], **style, row=1, col=2)
+        scores.append(score.assign(model=name, value=score[column]))
     for name, value in (levels or {}).items():
         style = {"annotation_text": html_label(name), "annotation_position": "top left"}
         figure.add_hline(value, **DASHED, **style, row=1, col=2)
     figure.update_yaxes(rangemode="tozero", col=2).update_layout(showlegend=several)
-    return set_title(figure, _best_training(pd.concat(scores, ignore_index=True), against, metric))
+    scores = pd.concat(scores, ignore_index=True)
+    return set_title(figure, _best_training(scores, against, metric, authors))
 
 
-def _best_training(scores: pd.DataFrame, against: str, metric: str) -> str:
-    """Say which training reaches the best dev metric, and when."""
+def _best_training(scores: pd.DataFrame, against: str, metric: str, authors: str) -> str:
+    """Say which training reaches the best metric, and when."""
     top = best_system(scores, metric)
-    finding = f"{label(top.model)} reaches a dev {label(metric)} of {top.value:.2f} "
+    finding = f"{label(top.model)} reaches a {authors} {label(metric)} of {top.value:.2f} "
     if against == "seconds":
         finding += f"after {top.seconds:,.0f} s"
     else:

@@ -9,6 +9,7 @@ row whose numbers are doubtful, if any. Rows and columns have the identifiers of
 :func:`show_published` and :func:`named` replace them by readable names.
 """
 
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..core.names import label, short_name
 
 FOLDER = Path(__file__).parent
 DOUBTFUL_COLOUR = "#D55E00"
+AGREEMENT = ["comparisons", "same sign", "same sign, excludes 0", "opposite sign, excludes 0"]
 PAPERS = {
     "khan2021": "Khan et al. 2021,",
     "tyo2021": "Tyo et al. 2021,",
@@ -157,6 +159,45 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
     for column in published.columns.intersection(measured.columns, sort=False):
         pairs += [f"{column} published", f"{column} ours"]
     return joined[[*pairs, *joined.columns.difference(pairs, sort=False)]]
+
+
+def published_differences(beside: pd.DataFrame, metric: str) -> dict[tuple, float]:
+    """Return the published difference of each pair of rows that a paper and we have in common.
+
+    Parameters
+    ----------
+    beside : DataFrame
+        rows of :func:`side_by_side`
+    metric : str
+        the metric that is subtracted
+
+    Returns
+    -------
+    (index of a row, index of a later row) -> the published metric of the first minus the second
+    """
+    shared = beside.dropna(subset=[f"{metric} published", f"{metric} ours"])
+    published = shared[f"{metric} published"]
+    return {(a, b): published[a] - published[b] for a, b in combinations(published.index, 2)}
+
+
+def agreement(ours: pd.Series, published: float) -> list[int]:
+    """Compare the sign of a paired difference with that of the published one.
+
+    Parameters
+    ----------
+    ours : Series
+        our difference: ``value``, and ``low`` and ``high``, the ends of its interval
+    published : float
+        the published difference
+
+    Returns
+    -------
+    The columns ``AGREEMENT``, each 1 or 0: a comparison; our difference has the same sign; it has
+    the same sign and its interval excludes 0; it has another sign and its interval excludes 0
+    """
+    is_same = ours.value * published > 0
+    is_certain = not ours.low <= 0 <= ours.high
+    return [1, int(is_same), int(is_same and is_certain), int(is_certain and not is_same)]
 
 
 def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:

@@ -66,7 +66,8 @@ class Trained:
     ----------
     encoder : the encoder, in eval mode
     experiment : the description of the training
-    history : the learning curve, columns ``step``, ``loss``, ``lr``, ``MRR``, ``R@8``, ``seconds``
+    history : the learning curve, columns ``step``, ``loss``, ``lr``, ``MRR``, ``R@8``, ``seconds``;
+        with test accounts also ``test_MRR`` and ``test_R@8``
     summary : the content of ``training.json``: ``fingerprint``, ``best_step``, ``best_dev_MRR``,
         ``seconds``, ``device``, ``seed``, checksums and the settings of the training loop
     folder : the folder in which all of it is saved
@@ -103,6 +104,7 @@ def run_experiment(
     loss: Callable | None = None,
     start: Trained | None = None,
     tokenizer: tokenizers.Tokenizer | None = None,
+    test: TokenStore | None = None,
 ) -> Trained:
     """Train on a store, continue a training that was interrupted, or load one that is complete.
 
@@ -118,6 +120,8 @@ def run_experiment(
     start : the training whose weights this one begins with; it also replaces ``experiment.start``
     tokenizer : the tokenizer of the stores, for a pretrained transformer with a tokenizer of its
         own, which reads their text again; ignored for other encoders
+    test : the token store of accounts that are ranked at every evaluation, for a learning curve as
+        in Figure 5 of khan2021; nothing is chosen on them
 
     Raises
     ------
@@ -136,7 +140,8 @@ def run_experiment(
         "encoding": train.meta["encoding"],
     }
     encoder = _new_encoder(experiment, description, tokenizer)
-    fingerprint = _fingerprint(experiment, train, dev, encoder)
+    stores = [store for store in (train, dev, test) if store]
+    fingerprint = _fingerprint(experiment, stores, encoder)
     folder = _model_folder(Path(models), name, fingerprint)
     begin = _first_weights(encoder, experiment, train, start)
     if loss is None:
@@ -154,7 +159,7 @@ def run_experiment(
             write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
             if tokenizer:
                 tokenizers.save_tokenizer(tokenizer, folder)
-        history = trainer.train(draw, dev_score(dev, experiment.sampler), begin)
+        history = trainer.train(draw, _score(dev, test, experiment.sampler), begin)
         made.note(folder)
         summary = checkpoints.read_summary(folder)
     return Trained(encoder.eval(), experiment, history, summary, folder)
@@ -203,13 +208,13 @@ def _refuse_start(fingerprint):
     )
 
 
-def _fingerprint(experiment, train, dev, encoder):
+def _fingerprint(experiment, stores, encoder):
     """Hash an experiment, its data, and the weights that a pretrained encoder begins with."""
     weights = ""
     if experiment.encoder.is_pretrained:
         # another file under the same name is another experiment
         weights = checkpoints.weights_checksum(encoder.state_dict(), {})
-    data = (train.meta["fingerprint"], dev.meta["fingerprint"])
+    data = [store.meta["fingerprint"] for store in stores]
     return fingerprint_of(VERSION, experiment.fingerprint, *data, weights)
 
 
@@ -256,6 +261,20 @@ def load_trained(folder: str | Path, store: TokenStore) -> Trained:
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
     history = pd.read_csv(folder / "history.csv")
     return Trained(encoder.eval(), experiment, history, summary, folder)
+
+
+def _score(dev, test, sampler):
+    """Return a function from an encoder to its metrics on dev, and on test accounts if given."""
+    dev_metrics = dev_score(dev, sampler)
+    if not test:
+        return dev_metrics
+    test_metrics = dev_score(test, sampler)
+
+    def score(encoder):
+        tested = {f"test_{name}": value for name, value in test_metrics(encoder).items()}
+        return dev_metrics(encoder) | tested
+
+    return score
 
 
 def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], dict[str, float]]:

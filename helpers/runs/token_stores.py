@@ -2,8 +2,12 @@
 
 from collections.abc import Iterable
 
+from .. import sources
+from ..cleaning.author_names import same_author
 from ..core import paths
+from ..core.artifacts import read_json
 from ..tokens import store
+from ..tokens.batch import Samples
 from ..tokens.tokenizer import Tokenizer, load_tokenizer
 from . import pipeline
 
@@ -45,11 +49,62 @@ def open_stores(run: str, splits: Iterable[str]) -> tuple[Tokenizer, dict[str, s
     return words, stores
 
 
+def describe_overlap(run: str, split: str, queries: Samples, train: store.TokenStore) -> str:
+    """Say how many accounts of the queries are also in the training split, such as "3 of 20".
+
+    Accounts are compared by their names. Pseudonyms serve as well, since all runs on a machine make
+    them with one key. Where names of two runs cannot be compared, the count would be 0 whatever is
+    true, so "not known" and the reason are returned. If no name is in both runs, it is not known
+    either, as the key may have changed between them. Only a split of the run itself can have the
+    count 0.
+
+    Parameters
+    ----------
+    run : name of the run whose training split it is
+    split : the split of the queries, as in :func:`open_stores`
+    queries : N samples of the split's store
+    train : the store of the run's training split
+    """
+    names = queries.store.author_names()
+    accounts = {same_author(names[author]) for author in queries.authors}
+    training_accounts = {same_author(name) for name in train.author_names()}
+    in_both = accounts & training_accounts
+    guest, _ = _guest_and_split(split)
+    if split not in OWN_SPLITS and guest != run:
+        reason = _why_names_differ(run, guest)
+        if not in_both and not reason:
+            reason = "no name is in both runs"
+        if reason:
+            return f"not known ({reason})"
+    return f"{len(in_both):,} of {len(accounts):,}"
+
+
+def _why_names_differ(run, guest):
+    """Return why a name in one run tells nothing about the other run, "" where it does."""
+    card = read_json(paths.Run(run).data_card)
+    guest_card = read_json(paths.Run(guest).data_card)
+    source = card["source"]
+    guest_source = guest_card["source"]
+    if source != guest_source:
+        return f"sources {guest_source} and {source} name accounts differently"
+    if source in sources.NAMED_BY_ARCHIVE:
+        return f"each archive of source {source} has names of its own"
+    if card["pseudonymise"] != guest_card["pseudonymise"]:
+        return "one run has names and the other pseudonyms"
+    return ""
+
+
+def _guest_and_split(name):
+    """Return the run and the split that a name such as "blogs" or "bloggers.train" stands for."""
+    run, _, split = name.rpartition(".")
+    if split in OWN_SPLITS:
+        return run, split
+    return name, "all"
+
+
 def _posts_of_guest(name):
     """Return the posts table of another run, or of one of its splits, which is collected first."""
-    run, _, split = name.rpartition(".")
-    if split not in OWN_SPLITS:
-        run, split = name, "all"
+    run, split = _guest_and_split(name)
     guest = paths.Run(run)
     pipeline.ensure(run, "01_collect", guest.posts / "split.json")
     posts = guest.posts / f"{split}.parquet"

@@ -58,6 +58,8 @@ SOURCES = (
 # sources of invented people, who need no pseudonyms: a keyed hash would make the demo corpus differ
 # from machine to machine
 INVENTED = ("demo",)
+# sources in whose archives one name is not the same author: invented people, numbers of authors
+NAMED_BY_ARCHIVE = (*INVENTED, "mud")
 FRAME_ROWS = 10_000  # most rows of one frame
 
 

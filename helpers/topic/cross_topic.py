@@ -3,6 +3,9 @@
 One test is across topics: no topic of it was in the training. The other is in distribution.
 """
 
+import time
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -17,6 +20,26 @@ from ..training.experiment import Trained, load_trained
 from .topic_corpus import TopicCorpus, open_corpus
 
 ZERO_SHOT = "zero_shot"  # identifier of a pretrained model without training
+
+
+@dataclass(frozen=True, eq=False)
+class RetrievalTest:
+    """What a test of a corpus gave for one encoder.
+
+    Attributes
+    ----------
+    ranks : Series
+        the rank (1 = best) of each of its Q queries, (Q,)
+    seconds : float
+        time in which queries and targets were embedded and ranked, the intervals of the metrics
+        included
+    documents : int
+        number of queries and targets
+    """
+
+    ranks: pd.Series
+    seconds: float
+    documents: int
 
 
 def protocol_name(kind: str) -> str:
@@ -77,8 +100,11 @@ def fit_topic_baseline(
 
 def measure_retrieval(
     files: Run, corpus: TopicCorpus, encoder: Encoder, max_tokens: int, **about
-) -> dict[str, pd.Series]:
-    """Measure an encoder's retrieval on the tests of a corpus, and record it.
+) -> dict[str, RetrievalTest]:
+    """Measure an encoder's retrieval on the tests of a corpus, and record its metrics.
+
+    The time of a test is returned and not recorded: it differs from one execution to the next, and
+    equal runs have equal results.
 
     Parameters
     ----------
@@ -95,24 +121,26 @@ def measure_retrieval(
 
     Returns
     -------
-    By test the rank (1 = best) of each of its Q queries, (Q,).
+    The ranks, the time and the size of each test, by its name.
     """
-    ranks = {}
+    tests = {}
     for part in corpus.tests:
         trials = retrieval.retrieval_trials(corpus.stores[part])
-        table, ranks[part] = retrieval.evaluate_retrieval(
-            encoder, trials, max_tokens, topics=corpus.topics(part)
-        )
+        topics = corpus.topics(part)
+        start = time.perf_counter()
+        table, ranks = retrieval.evaluate_retrieval(encoder, trials, max_tokens, topics=topics)
+        seconds = time.perf_counter() - start
         sizes = {"queries": len(trials.queries), "targets": len(trials.targets)}
         results.record(files, table, **_measured_on(corpus, part), **sizes, **about)
-    return ranks
+        tests[part] = RetrievalTest(ranks, seconds, sum(sizes.values()))
+    return tests
 
 
 def compare_systems(
     files: Run,
     corpus: TopicCorpus,
-    ranks: list[dict[str, pd.Series]],
-    base_ranks: list[dict[str, pd.Series]],
+    tests: list[dict[str, RetrievalTest]],
+    base_tests: list[dict[str, RetrievalTest]],
     **about,
 ) -> pd.DataFrame:
     """Compare two models on the tests of a corpus, and record their paired differences.
@@ -123,7 +151,7 @@ def compare_systems(
         the run whose results table gets the differences
     corpus : TopicCorpus
         the corpus whose documents were ranked
-    ranks, base_ranks : list of dict
+    tests, base_tests : list of dict
         results of :func:`measure_retrieval` of both models, one for each seed
     **about : Any
         further fields of :func:`helpers.core.results.record`
@@ -137,12 +165,89 @@ def compare_systems(
     for part in corpus.tests:
         # no sign test: the queries of one author depend on each other
         table = ranking.ranking_differences(
-            [ranks_of_seed[part] for ranks_of_seed in ranks],
-            [ranks_of_seed[part] for ranks_of_seed in base_ranks],
+            [tests_of_seed[part].ranks for tests_of_seed in tests],
+            [tests_of_seed[part].ranks for tests_of_seed in base_tests],
         )
         results.record(files, table, **_measured_on(corpus, part), **about)
         tables.append(table.reset_index().assign(kind=corpus.kind, split=part, **about))
     return pd.concat(tables, ignore_index=True)
+
+
+def compared_pairs(bases: list[str], students: list[str]) -> list[tuple[str, str]]:
+    """List which model is compared with which: a student with its base, ARR with blind ARR.
+
+    Parameters
+    ----------
+    bases : list of str
+        identifiers of the bases
+    students : list of str
+        identifiers of the kinds of students that every base teaches
+
+    Returns
+    -------
+    Pairs of a model and the one that is subtracted; all pairs with a base come first.
+    """
+    pairs = []
+    for base in bases:
+        pairs += [(f"{base}_{student}", base) for student in students]
+    if "arr" in students and "blind" in students:
+        pairs += [(f"{base}_arr", f"{base}_blind") for base in bases]
+    return pairs
+
+
+def gains_over_base(differences: pd.DataFrame) -> pd.DataFrame:
+    """Return how much ARR raises each metric, in the form of ``helpers.published.arr_gains``.
+
+    Parameters
+    ----------
+    differences : DataFrame
+        rows of :func:`compare_systems`; only those of a base's ARR minus this base are used
+
+    Returns
+    -------
+    A column for each metric. Index ``split``, ``base``, ``kind`` (of split).
+    """
+    is_arr = differences["model"] == differences["base"] + "_arr"
+    gains = differences[is_arr].pivot(
+        index=["split", "base", "kind"], columns="metric", values="value"
+    )
+    gains.columns = gains.columns.str.removesuffix("_difference")
+    return gains
+
+
+def mean_costs(
+    tests: dict[tuple[str, str, int], dict[str, RetrievalTest]],
+    trained: dict[tuple[str, str, int], Trained],
+) -> pd.DataFrame:
+    """Average the seconds of each system's trainings and tests, over kinds of split and seeds.
+
+    Parameters
+    ----------
+    tests : dict
+        results of :func:`measure_retrieval`, by kind of split, model and seed
+    trained : dict
+        the trainings of those models that were trained, by the same keys
+
+    Returns
+    -------
+    Columns ``seconds``, of a training (NaN for a system without one; that of a student does not
+    include its teacher's); ``test_seconds`` and ``test_documents``, of a test. Indexed by system.
+    """
+    rows = []
+    for key, tests_of_model in tests.items():
+        _, model, _ = key
+        training_seconds = np.nan
+        if key in trained:
+            training_seconds = trained[key].summary["seconds"]
+        for test in tests_of_model.values():
+            row = {
+                "system": model,
+                "seconds": training_seconds,
+                "test_seconds": test.seconds,
+                "test_documents": test.documents,
+            }
+            rows.append(row)
+    return pd.DataFrame(rows).groupby("system", sort=False).mean()
 
 
 # the fields of a result that tell the protocol and the documents

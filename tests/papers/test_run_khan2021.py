@@ -7,6 +7,7 @@ from backports import zstd
 
 from helpers.core import results
 from helpers.evaluation.ranking import ranking_trials
+from helpers.runs.token_stores import describe_overlap, open_stores
 from helpers.tokens.store import build_store, list_topics
 from helpers.tokens.tokenizer import prepare_text
 from tests.paper_runs import People, execute, lines, second
@@ -88,15 +89,17 @@ def write_iur(folder):
     return texts
 
 
-def test_queries_and_targets_of_iur_are_those_of_its_files(tmp_path, monkeypatch):
-    texts = write_iur(tmp_path / "iur")
+def collect_iur(folder, monkeypatch):
     location = {
-        "location": [str(tmp_path / "iur")],
+        "location": [str(folder / "iur")],
         "options": lambda options: {"in_order": options["in_order"]},  # words, and no model
     }
-    files = execute(
-        "khan2021_iur_test", {"01_collect": location}, tmp_path / "outputs", monkeypatch
-    )
+    return execute("khan2021_iur_test", {"01_collect": location}, folder / "outputs", monkeypatch)
+
+
+def test_queries_and_targets_of_iur_are_those_of_its_files(tmp_path, monkeypatch):
+    texts = write_iur(tmp_path / "iur")
+    files = collect_iur(tmp_path, monkeypatch)
     posts = files.posts / "all.parquet"
     encode = prepare_text(tmp_path / "words", "bytes", 0, posts).encode
     store = build_store(posts, tmp_path / "tokens", encode, list_topics(posts), "bytes", 256)
@@ -161,3 +164,19 @@ def test_it_runs(tmp_path, monkeypatch):
     linking = rows[(rows.protocol == "linking") & (rows.metric == "EER")]
     assert {"stream_TPS-arcface-iur", "fused_TPS-arcface-iur", "tfidf_word"} <= set(linking.model)
     assert split["splits"]["seen"]["authors"] == split["splits"]["train"]["authors"]  # of Table 9
+    check_overlaps(tmp_path, monkeypatch)
+
+
+def check_overlaps(folder, monkeypatch):
+    """All accounts of seen are in training, none of test, and of IUR's numbers nobody can say."""
+    write_iur(folder / "iur")
+    collect_iur(folder, monkeypatch)
+    _, stores = open_stores("khan2021", ["train", "seen", "test", "khan2021_iur_test"])
+    overlap = {}
+    for split, store in stores.items():
+        queries = ranking_trials(store, 12).queries
+        overlap[split] = describe_overlap("khan2021", split, queries, stores["train"])
+    assert overlap["seen"] == "30 of 30" and overlap["test"].startswith("0 of ")
+    assert overlap["khan2021_iur_test"] == (
+        "not known (sources mud and pushshift name accounts differently)"
+    )

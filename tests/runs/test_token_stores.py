@@ -1,9 +1,13 @@
 """The stores that a notebook opens: those of a run's splits, and of other runs as guests."""
 
+import numpy as np
 import pytest
 
+from helpers.cleaning import pseudonyms
 from helpers.core import paths
-from helpers.runs.token_stores import open_stores
+from helpers.core.artifacts import write_json
+from helpers.runs.token_stores import describe_overlap, open_stores
+from helpers.tokens.batch import Samples
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes, save_tokenizer
 from tests.factories import posts_table
@@ -58,3 +62,78 @@ def test_a_split_that_another_run_lacks_is_named(run):
 def test_a_split_without_a_store_is_named(run):
     with pytest.raises((ValueError, FileNotFoundError), match="seen"):
         open_stores("home", ["train", "seen"])
+
+
+def store_of(run, split, authors):
+    """A store of one post of each author, in order of their names."""
+    folder = run.folder / "overlap"
+    folder.mkdir(exist_ok=True)
+    rows = [(author, 1, "x", "a post") for author in sorted(authors)]
+    posts = posts_table(folder / f"{split}.parquet", rows)
+    encoding = (["x"], WORDS.fingerprint, WORDS.vocabulary)
+    return build_store(posts, folder / split, WORDS.encode, *encoding)
+
+
+def overlap(run, split, authors, training_authors):
+    queries = Samples.of_posts(store_of(run, split, authors))
+    return describe_overlap(run.name, split, queries, store_of(run, "train", training_authors))
+
+
+def write_cards(card, guest_card):
+    write_json(paths.Run("home").data_card, card)
+    write_json(paths.Run("guest").data_card, guest_card)
+
+
+REDDIT = {"source": "pushshift", "pseudonymise": True}
+NAMED = {"source": "pushshift", "pseudonymise": False}
+MUD = {"source": "mud", "pseudonymise": False}
+
+
+def test_accounts_of_a_split_of_the_run_are_counted(run):
+    assert overlap(run, "seen", ["a", "b"], ["a", "b", "c"]) == "2 of 2"
+    assert overlap(run, "test", ["d", "e", "f"], ["a", "b", "c"]) == "0 of 3"
+    assert overlap(run, "home.dev", ["c", "d"], ["a", "b", "c"]) == "1 of 2"
+
+
+def test_only_accounts_that_are_asked_about_are_counted(run):
+    test = store_of(run, "test", ["a", "b", "c"])
+    asked_about = Samples.of_posts(test)[np.array([1, 2])]
+    train = store_of(run, "train", ["a", "b"])
+    assert describe_overlap("home", "test", asked_about, train) == "1 of 2"
+
+
+def test_accounts_of_another_run_are_counted_by_pseudonym(run):
+    write_cards(REDDIT, REDDIT)
+    pseudonym = pseudonyms.pseudonymiser(pseudonyms.pseudonym_key())
+    training_authors = [pseudonym(name) for name in ("ann", "bo", "cy")]
+    authors = [pseudonym(name) for name in ("Ann", "cy ", "dan", "eve")]
+    assert overlap(run, "guest", authors, training_authors) == "2 of 4"
+
+
+def test_accounts_of_another_run_are_counted_by_name(run):
+    write_cards(NAMED, NAMED)
+    assert overlap(run, "guest.test", ["Ann", "dan"], ["ANN", "bo"]) == "1 of 2"
+
+
+def test_a_changed_key_does_not_count_as_no_account(run, monkeypatch):
+    write_cards(REDDIT, REDDIT)
+    training_authors = [pseudonyms.pseudonymiser(pseudonyms.pseudonym_key())("ann")]
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "ab" * 32)
+    authors = [pseudonyms.pseudonymiser(pseudonyms.pseudonym_key())("ann")]
+    assert overlap(run, "guest", authors, training_authors) == (
+        "not known (no name is in both runs)"
+    )
+
+
+@pytest.mark.parametrize(
+    "card, guest_card, reason",
+    [
+        (REDDIT, MUD, "sources mud and pushshift name accounts differently"),
+        (MUD, MUD, "each archive of source mud has names of its own"),
+        (NAMED, REDDIT, "one run has names and the other pseudonyms"),
+    ],
+)
+def test_names_that_cannot_be_compared_are_not_counted(run, card, guest_card, reason):
+    """Even where two of them are equal, as numbers are."""
+    write_cards(card, guest_card)
+    assert overlap(run, "guest", ["7", "8"], ["7", "9"]) == f"not known ({reason})"

@@ -1,5 +1,7 @@
 """A run's documents split by topic: made, reopened, masked, and retrieval among them recorded."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +15,13 @@ from helpers.tokens import tokenizer
 from helpers.tokens.document_sets import DocumentConfig
 from helpers.tokens.samplers import SamplerConfig
 from helpers.topic.cross_topic import (
+    RetrievalTest,
     chance_level,
     compare_systems,
+    compared_pairs,
     fit_topic_baseline,
+    gains_over_base,
+    mean_costs,
     measure_retrieval,
     open_trained,
 )
@@ -112,12 +118,15 @@ def test_bases_students_and_their_results(files, corpus):
     base, student = trained["supcon"], trained["supcon_arr"]
     assert student.experiment.teacher == student.experiment.start == base.fingerprint
     assert student.experiment.loss == LossConfig(name="arr")
-    ranks = {}
+    tests = {}
     for name, model in trained.items():
         about = {"model": name, "experiment": model.fingerprint}
-        ranks[name] = measure_retrieval(files, corpus, model.encoder, 16, **about)
+        tests[name] = measure_retrieval(files, corpus, model.encoder, 16, **about)
+        for part, test in tests[name].items():
+            assert test.documents == corpus.stores[part].posts > len(test.ranks)
+            assert 0 < test.seconds < 60
     about = {"model": "supcon_arr", "base": "supcon", "experiment": student.fingerprint}
-    sides = [ranks["supcon_arr"]], [ranks["supcon"]]
+    sides = [tests["supcon_arr"]], [tests["supcon"]]
     added = compare_systems(files, corpus, *sides, **about)
     assert set(added.split) == {"test_cross", "test_in"} and (added.low <= added.value).all()
     frame = results.read(files)
@@ -131,6 +140,54 @@ def test_bases_students_and_their_results(files, corpus):
         open_trained(files, "cross_topic", ["mll"])
     rows, _ = disjoint_samples(reopened.stores["train"].posts, 200)
     assert probe_encoder(opened["supcon"].encoder, reopened, rows, 16).value.between(0, 1).all()
+
+
+def test_a_student_is_compared_with_its_base_and_arr_with_its_control():
+    pairs = [("mll_arr", "mll"), ("mll_blind", "mll"), ("cl_arr", "cl"), ("cl_blind", "cl")]
+    controls = [("mll_arr", "mll_blind"), ("cl_arr", "cl_blind")]
+    assert compared_pairs(["mll", "cl"], ["arr", "blind"]) == pairs + controls
+    assert compared_pairs(["mll"], ["arr"]) == [("mll_arr", "mll")]
+
+
+def test_gains_are_those_of_arr_over_its_base():
+    differences = pd.DataFrame(
+        [
+            ("supcon_arr", "supcon", "R@8_difference", 0.25),
+            ("supcon_arr", "supcon", "MRR_difference", -0.5),
+            ("supcon_blind", "supcon", "R@8_difference", 0.75),
+            ("supcon_arr", "supcon_blind", "R@8_difference", 0.125),
+        ],
+        columns=["model", "base", "metric", "value"],
+    ).assign(split="test_in", kind="cross_topic")
+    gains = gains_over_base(differences)
+    assert gains.index.tolist() == [("test_in", "supcon", "cross_topic")]
+    assert gains.index.names == ["split", "base", "kind"]
+    assert gains.iloc[0].to_dict() == {"R@8": 0.25, "MRR": -0.5}
+
+
+def test_costs_are_means_over_kinds_tests_and_seeds():
+    tests = {
+        ("cross_topic", "supcon", 0): two_tests(1, 3),
+        ("cross_topic", "supcon", 1): two_tests(2, 2),
+        ("leak_aware", "supcon", 0): two_tests(5, 5),
+        ("cross_topic", "tfidf", 0): two_tests(1, 2),
+    }
+    trained = {}
+    for key, seconds in zip([*tests][:3], (10.0, 20.0, 60.0)):
+        trained[key] = SimpleNamespace(summary={"seconds": seconds})
+    costs = mean_costs(tests, trained)
+    assert costs.index.tolist() == ["supcon", "tfidf"]
+    assert costs.loc["supcon"].tolist() == [30, 3, 150]
+    assert np.isnan(costs.seconds["tfidf"]) and costs.test_seconds["tfidf"] == 1.5
+
+
+def two_tests(cross, seen):
+    """The two tests of a system, of 100 and of 200 documents."""
+    ranks = pd.Series([1.0])
+    return {
+        "test_cross": RetrievalTest(ranks, cross, 100),
+        "test_in": RetrievalTest(ranks, seen, 200),
+    }
 
 
 def test_a_probe_of_topic_shares_knows_the_topic(corpus):

@@ -124,7 +124,7 @@ def test_bases_students_and_their_results(files, corpus):
         tests[name] = measure_retrieval(files, corpus, model.encoder, 16, **about)
         for part, test in tests[name].items():
             assert test.documents == corpus.stores[part].posts > len(test.ranks)
-            assert 0 < test.seconds < 60
+            assert test.seconds > 0
     about = {"model": "supcon_arr", "base": "supcon", "experiment": student.fingerprint}
     sides = [tests["supcon_arr"]], [tests["supcon"]]
     added = compare_systems(files, corpus, *sides, **about)

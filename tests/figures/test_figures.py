@@ -391,6 +391,10 @@ def test_values_of_curves_are_in_the_traces():
     )
     assert list(training.learning_curves({"stream": history(0.4)}).data[0].y) == [4.0, 1.0]
     assert "after 9 s" in title(curves)
+    of_test = history(0.4).rename(columns={"MRR": "test_MRR"})
+    tested = training.learning_curves({"stream": of_test}, authors="test")
+    assert list(tested.data[1].y) == list(of_test.test_MRR)
+    assert "reaches a test MRR of 0.40" in title(tested)
     assert list(linking.roc_curves({"stream": curve(0.5)}).data[0].y) == [0, 1, 1]
     size = corpus.token_lengths({"bytes": np.array([0, 1, 3])}, 2).data[0]
     np.testing.assert_allclose(size.y, [1 / 3, 2 / 3, 2 / 3, 1])

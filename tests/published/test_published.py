@@ -243,3 +243,29 @@ def test_a_trained_encoder_stands_in_the_row_of_its_features_and_sizes():
     rows = papers.linking_rows(experiments)
     assert rows == {"TP_8": "first", "iur": "pooled"}
     assert rows.keys() <= set(papers.published_table("khan2021", 2).index)
+
+
+def test_differences_of_all_pairs_that_both_sides_have():
+    index = pd.Index(["a", "b", "c", "ours alone"])
+    published = [0.5, 0.75, 0.25, np.nan]
+    ours = [0.1, 0.2, 0.3, 0.4]
+    beside = pd.DataFrame({"MRR published": published, "MRR ours": ours}, index)
+    differences = {("a", "b"): -0.25, ("a", "c"): 0.25, ("b", "c"): 0.5}
+    assert papers.published_differences(beside, "MRR") == differences
+    beside.loc["b", "MRR ours"] = np.nan
+    assert papers.published_differences(beside, "MRR") == {("a", "c"): 0.25}
+
+
+@pytest.mark.parametrize(
+    "value, low, high, published, columns",
+    [
+        (0.2, 0.1, 0.3, 0.5, [1, 1, 1, 0]),
+        (0.2, -0.1, 0.3, 0.5, [1, 1, 0, 0]),
+        (-0.2, -0.3, -0.1, 0.5, [1, 0, 0, 1]),
+        (-0.2, -0.3, 0.1, 0.5, [1, 0, 0, 0]),
+        (0.2, 0.1, 0.3, 0.0, [1, 0, 0, 1]),
+    ],
+)
+def test_agreement_is_of_signs_and_of_certain_signs(value, low, high, published, columns):
+    ours = pd.Series({"value": value, "low": low, "high": high})
+    assert papers.agreement(ours, published) == columns

@@ -186,3 +186,21 @@ def test_a_training_that_begins_with_another_needs_it(store, tmp_path):
         ValueError, match=f"begins with the weights of another one, {first.fingerprint}"
     ):
         run(store, tmp_path, "third", experiment=begun.experiment)
+
+
+def test_test_accounts_have_a_curve_and_no_say(store, tmp_path):
+    """The curve is that of the test accounts, and the weights are those without any."""
+    folder = tmp_path / "late"
+    posts = posts_table(tmp_path / "late.parquet", styled_posts()[::2], row_group_size=400)
+    late = build_store(posts, folder, Bytes().encode, store.meta["topics"], "v1", 256)
+    trained = run(store, tmp_path, "with", test=late)
+    score = door.dev_score(late, trained.experiment.sampler)(trained.encoder)
+    best = trained.history.set_index("step").loc[trained.summary["best_step"]]
+    assert best["test_MRR"] == pytest.approx(score["MRR"])
+    assert best["test_R@8"] == pytest.approx(score["R@8"])
+    assert (trained.history["test_MRR"] != trained.history["MRR"]).any()
+    alone = run(store, tmp_path, "without")
+    assert "test_MRR" not in alone.history
+    assert trained.summary["best_dev_MRR"] == alone.summary["best_dev_MRR"]
+    for name, weights in alone.encoder.state_dict().items():
+        assert torch.equal(weights, trained.encoder.state_dict()[name])

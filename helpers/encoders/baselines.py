@@ -6,6 +6,7 @@ from functools import partial
 import torch
 
 from ..tokens import pretrained_tokenizers
+from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
 from ..tokens.windows import training_windows
 from . import pretrained
@@ -15,7 +16,7 @@ from .frequent_tokens import FrequentTokens
 from .lsa import LSAEncoder
 from .profiles import HourProfile
 from .stream import build_stream_encoder, stream_config
-from .tfidf import WEIGHTINGS, fit_tfidf
+from .tfidf import TEXT_KINDS, WEIGHTINGS, fit_tfidf
 from .wccn import WCCN
 
 LSA_DIM = 1024  # dimensions of LSA, at most
@@ -144,6 +145,38 @@ def fit_baseline(
     if name not in BASELINES:
         raise ValueError(f"encoder {name!r}: one of {', '.join(BASELINES)}")
     return BASELINES[name](store, tokenizer, max_tokens, seed, posts)
+
+
+def fit_on_documents(
+    name: str, documents: Documents, max_tokens: int = 32, seed: int = 0
+) -> Encoder:
+    """Fit the named encoder on training documents, each of which is a sample of one post.
+
+    A TF-IDF of characters or words is fitted on the raw texts, if the documents have them. It then
+    has the tokenizer of these, by which
+    :func:`helpers.evaluation.verification.evaluate_documents` knows what it reads.
+
+    Parameters
+    ----------
+    name : str
+        one of BASELINES
+    documents : Documents
+        documents with the split "train"
+    max_tokens : int
+        L, tokens read of each document; a raw text is read whole
+    seed : int
+        as in :func:`fit_baseline`
+
+    Raises
+    ------
+    ValueError
+        As :func:`fit_baseline`.
+    """
+    if documents.raw is not None and name in TEXT_KINDS:
+        documents = documents.raw
+        max_tokens = documents.longest
+    train = documents.stores["train"]
+    return fit_baseline(name, train, documents.tokenizer, max_tokens, seed, posts=1)
 
 
 def fusion_members(features: str) -> list[str]:

@@ -9,6 +9,7 @@ row whose numbers are doubtful, if any. Rows and columns have the identifiers of
 :func:`show_published` and :func:`named` replace them by readable names.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,11 @@ from ..core.names import label, short_name
 
 FOLDER = Path(__file__).parent
 DOUBTFUL_COLOUR = "#D55E00"
+# row of khan2021's Tables 2 and 9 -> our baselines, the nearest to the paper's first
+ROW_OF_BASELINES = {
+    "tfidf_word": ("tfidf_word",),
+    "sentence_encoder": ("minilm_joined", "minilm", "minilm_averaged"),
+}
 PAPERS = {
     "khan2021": "Khan et al. 2021,",
     "tyo2021": "Tyo et al. 2021,",
@@ -177,8 +183,8 @@ def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
     return pd.concat([rows, ratios])
 
 
-def linking_rows(experiments: dict[str, Any]) -> dict[str, str]:
-    """Return the rows of khan2021's Tables 2 and 9 to which trained stream encoders belong.
+def linking_rows(experiments: dict[str, Any], baselines: Collection[str] = ()) -> dict[str, str]:
+    """Return the rows of khan2021's Tables 2 and 9 to which our models belong.
 
     Parameters
     ----------
@@ -186,12 +192,19 @@ def linking_rows(experiments: dict[str, Any]) -> dict[str, str]:
         settings of each training, by the name of its encoder. With the pooling "iur" the row is
         "iur"; with that of khan2021, trained on samples of several sizes, it names features and
         most posts of a sample, such as "TP_16"; others have no row
+    baselines : collection of str
+        names of :data:`helpers.encoders.baselines.BASELINES`. A sentence encoder that reads all
+        posts as one text, as the paper's does, is preferred to one that averages
 
     Returns
     -------
-    The name of the first encoder of each row.
+    The name of the model of each row, that of the first encoder where there are several.
     """
     rows = {}
+    for row, candidates in ROW_OF_BASELINES.items():
+        present = [name for name in candidates if name in baselines]
+        if present:
+            rows[row] = present[0]
     for name, experiment in experiments.items():
         pooling = experiment.encoder.pooling
         if pooling == "iur":

@@ -242,4 +242,11 @@ def test_a_trained_encoder_stands_in_the_row_of_its_features_and_sizes():
     experiments = {name: Experiment.of(rest | {"encoder": encoders[name]}) for name in encoders}
     rows = papers.linking_rows(experiments)
     assert rows == {"TP_8": "first", "iur": "pooled"}
+    baselines = ["tfidf_char", "minilm", "minilm_joined", "tfidf_word"]
+    with_baselines = papers.linking_rows(experiments, baselines)
+    assert with_baselines == rows | {
+        "tfidf_word": "tfidf_word",
+        "sentence_encoder": "minilm_joined",
+    }
+    assert papers.linking_rows({}, ["minilm"]) == {"sentence_encoder": "minilm"}
     assert rows.keys() <= set(papers.published_table("khan2021", 2).index)

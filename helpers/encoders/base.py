@@ -17,7 +17,9 @@ from ..core.errors import file_error, readable_file
 from ..core.progress import progress_bar
 from ..tokens.batch import Batch, Samples
 
-SAMPLES_AT_ONCE = 1024  # samples in a batch where words are counted, which bounds memory
+# in a batch where words are counted, which bounds memory: samples, and tokens of a post of each
+SAMPLES_AT_ONCE = 1024
+TOKENS_AT_ONCE = 2**23
 
 
 class Encoder(nn.Module):
@@ -157,7 +159,7 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], path: str | Path
 
 
 def batches_of(samples: Samples, max_tokens: int) -> Iterator[Batch]:
-    """Yield many samples in batches of SAMPLES_AT_ONCE, in their order.
+    """Yield many samples in batches of SAMPLES_AT_ONCE, fewer of long posts, in their order.
 
     Parameters
     ----------
@@ -166,8 +168,9 @@ def batches_of(samples: Samples, max_tokens: int) -> Iterator[Batch]:
     max_tokens : int
         L, tokens read of each post
     """
-    for begin in range(0, len(samples), SAMPLES_AT_ONCE):
-        yield samples.batch(slice(begin, begin + SAMPLES_AT_ONCE), max_tokens)
+    batch_size = min(SAMPLES_AT_ONCE, max(TOKENS_AT_ONCE // max_tokens, 1))
+    for begin in range(0, len(samples), batch_size):
+        yield samples.batch(slice(begin, begin + batch_size), max_tokens)
 
 
 def _embed_rows(encoder, samples, rows, max_tokens):

@@ -1,11 +1,12 @@
 """Encoders by name that are fitted in closed form, or not at all: the baselines of every table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import torch
 
 from ..tokens import pretrained_tokenizers
+from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
 from ..tokens.windows import training_windows
 from . import pretrained
@@ -15,13 +16,20 @@ from .frequent_tokens import FrequentTokens
 from .lsa import LSAEncoder
 from .profiles import HourProfile
 from .stream import build_stream_encoder, stream_config
-from .tfidf import WEIGHTINGS, fit_tfidf
+from .tfidf import TEXT_KINDS, WEIGHTINGS, fit_tfidf
 from .wccn import WCCN
 
 LSA_DIM = 1024  # dimensions of LSA, at most
 FREQUENT = 300  # number of most frequent tokens that "lsa_masked" reads
-# pretrained models that are baselines without any training
-PRETRAINED = ("minilm", *pretrained_tokenizers.LUAR_FOLDERS)
+GROUP_POSTS = 8  # posts that a sentence encoder reads as one text, unless told otherwise
+# baselines that are a pretrained model without any training: its name, and posts read as one text
+PRETRAINED = {
+    "minilm": ("minilm", GROUP_POSTS),
+    # the two ways of khan2021 section 4.3: all posts as one text, and every post alone
+    "minilm_joined": ("minilm", 0),
+    "minilm_averaged": ("minilm", 1),
+    **{name: (name, GROUP_POSTS) for name in pretrained_tokenizers.LUAR_FOLDERS},
+}
 
 
 def fit_lsa(
@@ -78,11 +86,13 @@ def _fit_hours(store, tokenizer, max_tokens, seed, posts):
     return WCCN(HourProfile()).fit(training_windows(store, posts), max_tokens=1)
 
 
-def zero_shot(model: str, tokenizer) -> Encoder:
+def zero_shot(model: str, tokenizer, group_posts: int = GROUP_POSTS) -> Encoder:
     """Return a pretrained model as it is, on a GPU where there is one.
 
-    LUAR reads single posts and pools them, as it was trained. A sentence encoder reads eight posts
-    at a time as one text, and its vectors of a sample are averaged (khan2021 section 4.3).
+    LUAR reads single posts and pools them, as it was trained. A sentence encoder reads a group of
+    posts as one text, as much of it as it can (512 tokens), and the vectors of a sample's groups
+    are averaged. The baseline of khan2021 section 4.3 is one group of all posts; the paper also
+    tried groups of one post, and found them worse.
 
     Parameters
     ----------
@@ -90,6 +100,8 @@ def zero_shot(model: str, tokenizer) -> Encoder:
         name or folder, see :mod:`helpers.tokens.pretrained_tokenizers`
     tokenizer : Tokenizer
         the store's tokenizer
+    group_posts : int
+        most posts of a group, 0 for all; not used by LUAR
     """
     if pretrained.is_luar(model):
         config = stream_config("luar", features="T", post="transformer", model=model)
@@ -97,12 +109,14 @@ def zero_shot(model: str, tokenizer) -> Encoder:
         config = stream_config("sawatphol2022", model=model)
     encoder = build_stream_encoder(config, tokenizer.vocabulary, topics=1, tokenizer=tokenizer)
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
-    return ChunkMean(encoder, posts=8) if config.join_posts else encoder
+    if config.join_posts and group_posts:
+        return ChunkMean(encoder, group_posts)
+    return encoder
 
 
 # zero_shot with the arguments of every baseline
-def _load_pretrained(model, store, tokenizer, max_tokens, seed, posts):
-    return zero_shot(model, tokenizer)
+def _load_pretrained(model, group_posts, store, tokenizer, max_tokens, seed, posts):
+    return zero_shot(model, tokenizer, group_posts)
 
 
 # each is called with (store, tokenizer, max_tokens, seed, posts)
@@ -111,7 +125,7 @@ BASELINES: dict[str, Callable[..., Encoder]] = {
     "lsa": fit_lsa,
     "lsa_masked": partial(fit_lsa, frequent=FREQUENT),
     "hours": _fit_hours,
-    **{model: partial(_load_pretrained, model) for model in PRETRAINED},
+    **{name: partial(_load_pretrained, *reading) for name, reading in PRETRAINED.items()},
 }
 
 
@@ -146,6 +160,38 @@ def fit_baseline(
     return BASELINES[name](store, tokenizer, max_tokens, seed, posts)
 
 
+def fit_on_documents(
+    name: str, documents: Documents, max_tokens: int = 32, seed: int = 0
+) -> Encoder:
+    """Fit the named encoder on training documents, each of which is a sample of one post.
+
+    A TF-IDF of characters or words is fitted on the raw texts, if the documents have them. It then
+    has the tokenizer of these, by which
+    :func:`helpers.evaluation.verification.evaluate_documents` knows what it reads.
+
+    Parameters
+    ----------
+    name : str
+        one of BASELINES
+    documents : Documents
+        documents with the split "train"
+    max_tokens : int
+        L, tokens read of each document; a raw text is read whole
+    seed : int
+        as in :func:`fit_baseline`
+
+    Raises
+    ------
+    ValueError
+        As :func:`fit_baseline`.
+    """
+    if documents.raw is not None and name in TEXT_KINDS:
+        documents = documents.raw
+        max_tokens = documents.longest
+    train = documents.stores["train"]
+    return fit_baseline(name, train, documents.tokenizer, max_tokens, seed, posts=1)
+
+
 def fusion_members(features: str) -> list[str]:
     """Return the baselines to fuse with a stream encoder: those that read only its features.
 
@@ -162,8 +208,18 @@ def fusion_members(features: str) -> list[str]:
     return names
 
 
+def first_readings(names: Iterable[str]) -> list[str]:
+    """Return the names of baselines without those that are an earlier one's pretrained model."""
+    name_of_model = {}
+    for name in names:
+        model, _ = PRETRAINED.get(name, (name, 0))
+        name_of_model.setdefault(model, name)
+    return list(name_of_model.values())
+
+
 def check_installed(names: list[str]) -> None:
     """Raise ValueError if a pretrained baseline of these names is not installed."""
     for name in names:
         if name in PRETRAINED:
-            pretrained_tokenizers.locate_model(name)
+            model, _ = PRETRAINED[name]
+            pretrained_tokenizers.locate_model(model)

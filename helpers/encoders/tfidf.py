@@ -203,6 +203,8 @@ WEIGHTINGS: dict[str, Callable] = {  # kind -> function that makes what fits and
     # 1 for each word that occurs, however often (sawatphol2022)
     "bow": _bag_of_words,
 }
+TOKEN_KINDS = ("tfidf_subword", "topics")  # kinds that count numbers; all others read texts
+TEXT_KINDS = tuple(kind for kind in WEIGHTINGS if kind not in TOKEN_KINDS)
 
 
 def pair_bucket(left, right, buckets: int):
@@ -380,7 +382,7 @@ def fit_tfidf(
     posts : int
         M, posts of a training sample where subwords or topics are counted; else not used
     """
-    if kind in ("tfidf_subword", "topics"):
+    if kind in TOKEN_KINDS:
         samples = training_windows(store, posts)
     else:
         shuffled_posts = np.random.default_rng(seed).permutation(store.posts)

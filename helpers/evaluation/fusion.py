@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from ..encoders.base import Encoder
-from ..encoders.baselines import fusion_members
+from ..encoders.baselines import first_readings, fusion_members
 from .models import Member, Model, as_model, with_as_norm, with_s_norm
 from .ranking import positive_targets
 from .trials import Trials
@@ -26,7 +26,8 @@ def member_sets(
     """Return what is summed with a stream encoder: in Stream+LSA, Fusion and Fusion, AS-norm.
 
     Each sum has the profiles that read only the stream's features. Stream+LSA has LSA-WCCN and raw
-    scores, the two others have every counting system and normalised scores.
+    scores, the two others have every counting system and normalised scores. Of baselines that are
+    one pretrained model (MiniLM on groups of posts, on all of them) only the first is a member.
 
     Parameters
     ----------
@@ -36,7 +37,9 @@ def member_sets(
         with raw, s-normed and AS-normed scores
     """
     partners = fusion_members(features)
-    every = [name for name in raw if name in partners or name not in ("hours", "topics")]
+    every = [
+        name for name in first_readings(raw) if name in partners or name not in ("hours", "topics")
+    ]
     return (
         {name: raw[name] for name in partners} | {"stream": stream},
         {name: s_normed[name] for name in every} | {"stream": with_s_norm(stream)},

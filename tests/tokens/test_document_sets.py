@@ -83,6 +83,22 @@ def test_pieces_of_a_text_are_its_characters_in_order(files):
     assert np.array_equal(whole.store.tokens, made.stores["test"].tokens)
 
 
+def test_raw_texts_are_kept_beside_the_tokens_to_the_last_byte(files, write_posts):
+    assert make_documents(files, DocumentConfig(max_chars=0)).raw is None
+    texts = ["É  LA\u00a0Mode,\n\tdon't!", "\U0001f642 e\u0301 İ", "plain text"]
+    for author, split in zip("ace", ("train", "dev", "test")):
+        rows = [(author, number, "x", text) for number, text in enumerate(texts)]
+        write_posts(rows, f"some/posts/{split}.parquet")
+    make_documents(files, DocumentConfig(max_chars=0, raw_texts=True))
+    raw = open_documents(files).raw
+    assert list(raw.stores) == ["train", "dev", "test"] and raw.tables["dev"].author[0] == "c"
+    store = raw.stores["test"]
+    parts = np.split(store.tokens, store.post_offsets[1:-1])
+    assert [bytes(part.astype("u1")).decode() for part in parts] == texts
+    assert [raw.tokenizer.decode(part) for part in parts] == texts
+    assert raw.longest == max(len(text.encode()) for text in texts)
+
+
 def test_encoders_of_another_pretrained_model_are_refused():
     encoders = {
         "stream": stream_config("luar"),

@@ -84,6 +84,11 @@ def test_posts_are_joined_within_a_topic(files):
     assert joined.table("train").text.str.len().between(60, 100).all()
 
 
+def test_raw_texts_are_refused_as_nothing_reads_them_here(files):
+    with pytest.raises(ValueError, match="raw_texts are of verification"):
+        make_corpus(files, RULE, DocumentConfig(raw_texts=True))
+
+
 def test_masked_documents_are_cut_and_keep_authors_and_topics(corpus):
     masked = corpus.masked(frozenset({"w00", "w01"}), 16)
     before, after = corpus.table("test_in"), masked.table("test_in")

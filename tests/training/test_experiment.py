@@ -45,7 +45,8 @@ def described(**changed):
 
 
 def run(store, folder, name="", experiment=None, **more):
-    return door.run_experiment(experiment or described(), store, store, folder, name, **more)
+    dev = more.pop("dev", store)
+    return door.run_experiment(experiment or described(), store, dev, folder, name, **more)
 
 
 def test_a_model_comes_back_as_it_was(store, tmp_path):
@@ -193,7 +194,7 @@ def test_test_accounts_have_a_curve_and_no_say(store, tmp_path):
     folder = tmp_path / "late"
     posts = posts_table(tmp_path / "late.parquet", styled_posts()[::2], row_group_size=400)
     late = build_store(posts, folder, Bytes().encode, store.meta["topics"], "v1", 256)
-    trained = run(store, tmp_path, "with", test=late)
+    trained = run(store, tmp_path, "with", dev=[store, late])
     score = door.dev_score(late, trained.experiment.sampler)(trained.encoder)
     best = trained.history.set_index("step").loc[trained.summary["best_step"]]
     assert best["test_MRR"] == pytest.approx(score["MRR"])

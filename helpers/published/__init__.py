@@ -166,7 +166,7 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
     return joined[[*pairs, *joined.columns.difference(pairs, sort=False)]]
 
 
-def shared_pairs(beside: pd.DataFrame, metric: str) -> dict[tuple, float]:
+def row_pairs(beside: pd.DataFrame, metric: str) -> dict[tuple, float]:
     """Return the published difference of each pair of rows that a paper and we have in common.
 
     Parameters

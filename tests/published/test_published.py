@@ -258,9 +258,9 @@ def test_differences_of_all_pairs_that_both_sides_have():
     ours = [0.1, 0.2, 0.3, 0.4]
     beside = pd.DataFrame({"MRR published": published, "MRR ours": ours}, index)
     differences = {("a", "b"): -0.25, ("a", "c"): 0.25, ("b", "c"): 0.5}
-    assert papers.shared_pairs(beside, "MRR") == differences
+    assert papers.row_pairs(beside, "MRR") == differences
     beside.loc["b", "MRR ours"] = np.nan
-    assert papers.shared_pairs(beside, "MRR") == {("a", "c"): 0.25}
+    assert papers.row_pairs(beside, "MRR") == {("a", "c"): 0.25}
 
 
 @pytest.mark.parametrize(

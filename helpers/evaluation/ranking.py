@@ -7,13 +7,16 @@ accounts are the gallery. The result is the rank of the query's own target, from
 on the sizes of the gallery and of the samples.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from scipy import sparse
 
+from ..core import results
+from ..core.paths import Run
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import bootstrap_means, metric_table
@@ -285,3 +288,32 @@ def compare_rankings(
     worse = int((ranks > base).sum())
     p = binomtest(better, better + worse).pvalue if better + worse else 1.0
     return pd.concat([result, metric_table({"better": better, "worse": worse, "sign_p": p})])
+
+
+def compare_pairs(
+    files: Run,
+    ranks: dict[Hashable, pd.Series],
+    about: dict[Hashable, dict[str, Any]],
+    pairs: Iterable[tuple[Hashable, Hashable]],
+    seed: int = 0,
+) -> dict[tuple[Hashable, Hashable], pd.DataFrame]:
+    """Compare models in pairs, and record their paired differences.
+
+    Parameters
+    ----------
+    files : the run whose results table gets the differences
+    ranks : key of a model -> its ranks, see :func:`positive_ranks`
+    about : key of a model -> the fields of :func:`helpers.core.results.record` of its own metrics
+    pairs : key of a model, and key of the one that is subtracted
+    seed : seed of the bootstrap resamples
+
+    Returns
+    -------
+    pair -> table of :func:`compare_rankings`
+    """
+    differences = {}
+    for model, base in pairs:
+        table = compare_rankings(ranks[model], ranks[base], seed)
+        results.record(files, table, **about[model] | {"base": about[base]["model"]})
+        differences[model, base] = table
+    return differences

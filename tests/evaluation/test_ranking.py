@@ -8,8 +8,10 @@ import pytest
 from scipy import sparse, stats
 from sklearn.metrics import top_k_accuracy_score
 
+from helpers.core import results
 from helpers.evaluation import scores
 from helpers.evaluation.ranking import (
+    compare_pairs,
     compare_rankings,
     evaluate_by_community,
     evaluate_ranking,
@@ -290,3 +292,18 @@ def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
     assert table.value["MRR"] == pytest.approx((1 / rank).mean()) and len(rank) == 30
     store.meta["topics"] = ["x", "y"]
     assert trials_by_community(trials) == {"": trials}
+
+
+def test_compared_pairs_are_recorded_with_their_base(tmp_path):
+    ranks = {"one": by_author([1, 2, 4, 1]), "other": by_author([2, 2, 1, 8])}
+    about = {}
+    for key in ranks:
+        about[key] = {"model": f"m {key}", "protocol": "p", "split": "test", "seed": 3}
+    table = tmp_path / "results.csv"
+    differences = compare_pairs(table, ranks, about, [("one", "other")], seed=5)
+    expected = compare_rankings(ranks["one"], ranks["other"], 5)
+    pd.testing.assert_frame_equal(differences["one", "other"], expected)
+    rows = results.read(table)
+    assert set(rows.model) == {"m one"} and set(rows.base) == {"m other"} and set(rows.seed) == {3}
+    stored = rows.set_index("metric")[["value", "low", "high"]]
+    pd.testing.assert_frame_equal(stored, expected, check_names=False, check_index_type=False)

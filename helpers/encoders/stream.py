@@ -57,7 +57,8 @@ class StreamConfig(Config):
         D, size of the embedding; not used where the projection is "none" or "wccn", which keep the
         size of the pooled sample
     dropout : float
-        dropout rate of the pooling and of a transformer
+        dropout rate of the poolings that learn (khan2021, khan2021_text, iur) and of a transformer;
+        LUAR's pooling, the mean and the maximum have none
     topic_dropout : float
         share of training posts whose topic is hidden at random
     model, max_tokens, precision, depth, frozen, every_layer : str, int or bool

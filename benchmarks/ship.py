@@ -155,7 +155,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--run", default="open", help="whose posts and models it is made of")
     parser.add_argument(
-        "--stream", default="T-supcon", help="the trained stream, which reads text alone"
+        "--stream", default="T-luar", help="the trained stream, which reads text alone"
     )
     parser.add_argument(
         "--tokenizer",

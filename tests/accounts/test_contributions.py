@@ -28,7 +28,8 @@ def test_contributions_add_up(gallery, parts):
     score = ranking.set_index("target").score["demo-0003"]
     query = gallery.accounts(["newcomer"])
     bound = error_bound(gallery, query, "demo-0003", "newcomer")
-    assert abs(parts.contribution.sum() - score) <= bound < 2e-4
+    # small beside the scores, whatever their scale
+    assert abs(parts.contribution.sum() - score) <= bound < 7e-5 * ranking.score.std()
     sums = scores_by_member(parts)
     assert sums.member.iloc[-1] == "All members"
     np.testing.assert_allclose(sums.contribution.iloc[-1], parts.contribution.sum())

@@ -198,15 +198,16 @@ def agreement(ours: pd.Series, published: float) -> pd.Series:
     Returns
     -------
     Entries of 1 or 0, to be added up over comparisons: 1 for the comparison, whether both have the
-    same sign, and whether they do, or do not, and our interval excludes 0
+    same sign, and whether they do, or have opposite signs, and our interval excludes 0
     """
     is_same = ours.value * published > 0
+    is_opposite = ours.value * published < 0
     is_certain = not ours.low <= 0 <= ours.high
     counts = {
         "comparisons": True,
         "same sign": is_same,
         "same sign, excludes 0": is_same and is_certain,
-        "opposite sign, excludes 0": is_certain and not is_same,
+        "opposite sign, excludes 0": is_opposite and is_certain,
     }
     return pd.Series(counts).astype(int)
 

@@ -89,6 +89,8 @@ def _why_names_differ(run, guest):
         return f"sources {guest_source} and {source} name accounts differently"
     if source in sources.NAMED_BY_ARCHIVE:
         return f"each archive of source {source} has names of its own"
+    if source == "table" and card["location"] != guest_card["location"]:
+        return "files of source table may be of different archives"
     if card["pseudonymise"] != guest_card["pseudonymise"]:
         return "one run has names and the other pseudonyms"
     return ""

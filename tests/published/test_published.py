@@ -270,7 +270,7 @@ def test_differences_of_all_pairs_that_both_sides_have():
         (0.2, -0.1, 0.3, 0.5, [1, 1, 0, 0]),
         (-0.2, -0.3, -0.1, 0.5, [1, 0, 0, 1]),
         (-0.2, -0.3, 0.1, 0.5, [1, 0, 0, 0]),
-        (0.2, 0.1, 0.3, 0.0, [1, 0, 0, 1]),
+        (0.2, 0.1, 0.3, 0.0, [1, 0, 0, 0]),
     ],
 )
 def test_agreement_is_of_signs_and_of_certain_signs(value, low, high, published, columns):

@@ -87,6 +87,8 @@ def write_cards(card, guest_card):
 REDDIT = {"source": "pushshift", "pseudonymise": True}
 NAMED = {"source": "pushshift", "pseudonymise": False}
 MUD = {"source": "mud", "pseudonymise": False}
+FILE = {"source": "table", "pseudonymise": True, "location": "a.csv"}
+OTHER_FILE = FILE | {"location": "b.csv"}
 
 
 def test_accounts_of_a_split_of_the_run_are_counted(run):
@@ -131,6 +133,7 @@ def test_a_changed_key_does_not_count_as_no_account(run, monkeypatch):
         (REDDIT, MUD, "sources mud and pushshift name accounts differently"),
         (MUD, MUD, "each archive of source mud has names of its own"),
         (NAMED, REDDIT, "one run has names and the other pseudonyms"),
+        (FILE, OTHER_FILE, "files of source table may be of different archives"),
     ],
 )
 def test_names_that_cannot_be_compared_are_not_counted(run, card, guest_card, reason):

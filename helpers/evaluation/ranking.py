@@ -8,6 +8,7 @@ on the sizes of the gallery and of the samples.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -291,7 +292,7 @@ def compare_rankings(
 
 
 def compare_pairs(
-    files: Run,
+    files: Run | Path,
     ranks: dict[Hashable, pd.Series],
     about: dict[Hashable, dict[str, Any]],
     pairs: Iterable[tuple[Hashable, Hashable]],
@@ -301,7 +302,7 @@ def compare_pairs(
 
     Parameters
     ----------
-    files : the run whose results table gets the differences
+    files : the run whose results table gets the differences, or the path of a table
     ranks : key of a model -> its ranks, see :func:`positive_ranks`
     about : key of a model -> the fields of :func:`helpers.core.results.record` of its own metrics
     pairs : key of a model, and key of the one that is subtracted

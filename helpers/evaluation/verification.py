@@ -162,15 +162,32 @@ def evaluate_documents(
     Returns
     -------
     The tables of :func:`evaluate_verification`, with ``hardest_AUC``.
+
+    Raises
+    ------
+    ValueError
+        Some members of the model read raw texts and others tokens.
     """
-    raw = documents.raw
-    if raw is not None and getattr(model, "tokenizer", None) is raw.tokenizer:
-        documents = raw
-        max_tokens = raw.longest
+    if _reads_raw_texts(model, documents):
+        documents = documents.raw
+        max_tokens = documents.longest
     dev = verification_trials(documents.stores["dev"], pairs["dev"])
     test = verification_trials(documents.stores["test"], pairs["test"])
     same_topic = pairs["test"].same_topic.to_numpy()
     return evaluate_verification(model, dev, test, max_tokens, config, same_topic)
+
+
+def _reads_raw_texts(model, documents):
+    """Return whether all encoders of a model were fitted on the raw texts of documents."""
+    if documents.raw is None:
+        return False
+    encoders = [member.encoder for member in as_model(model).members]
+    readers = [
+        getattr(encoder, "tokenizer", None) is documents.raw.tokenizer for encoder in encoders
+    ]
+    if any(readers) and not all(readers):
+        raise ValueError("some members read raw texts and others tokens: no document has both")
+    return all(readers)
 
 
 def verification_differences(

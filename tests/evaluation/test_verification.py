@@ -12,7 +12,7 @@ from helpers.core.paths import Run
 from helpers.encoders.baselines import fit_on_documents
 from helpers.evaluation.bootstrap import resample_weights
 from helpers.evaluation.decisions import fit_decision, fit_shift
-from helpers.evaluation.models import as_model
+from helpers.evaluation.models import Model, as_model
 from helpers.evaluation.pan_metrics import METRICS, pan_metrics
 from helpers.evaluation.verification import (
     VerificationConfig,
@@ -225,6 +225,18 @@ class TestRawTexts:
         assert encoder.tokenizer is documents.raw.tokenizer
         subwords = fit_on_documents("tfidf_subword", documents, max_tokens=5)
         assert subwords.tokenizer is documents.tokenizer, "it counts the tokens of the documents"
+
+    def test_a_member_of_a_model_reads_what_it_was_fitted_on(self, texts, measure):
+        documents, encoder, scored = measure(raw_texts=True, max_tokens=5)
+        pairs = self.PAIRS.assign(same_topic=False)
+        judged = {"dev": pairs, "test": pairs}
+        rule = VerificationConfig(decision="shift", resamples=0)
+        _, alone = evaluate_documents(as_model(encoder), documents, judged, 5, rule)
+        np.testing.assert_array_equal(alone["test"].distance, scored.distance)
+        subwords = fit_on_documents("tfidf_subword", documents, max_tokens=5)
+        both = Model.fuse({"raw": encoder, "tokens": subwords})
+        with pytest.raises(ValueError, match="some members read raw texts"):
+            evaluate_documents(both, documents, judged, 5, rule)
 
     def test_else_it_reads_what_wordpiece_left_of_them(self, texts, measure):
         documents, _, scored = measure(raw_texts=False, max_tokens=1000)

@@ -24,7 +24,7 @@ NEAREST_OTHERS = 100  # other accounts that each half is compared with, those ne
 # Prior standard deviations of own weights times that of their scores. At the least of them members
 # keep their weights.
 WEIGHT_SPREADS = (1e-6, 0.017, 0.032, 0.055, 0.1)
-# standard errors above chance at which own halves are told from others
+# standard errors above chance at which own halves are told from others, and own weights are used
 CHANCE_ERRORS = 3
 FOLDS = 5  # parts of the accounts, each left out once to choose among these
 
@@ -143,8 +143,10 @@ def fit_gallery_scoring(
     that are each other's nearest are not compared: they may be one person's. Logistic regression
     gives the odds that a target is the right one, from both scores of the model and, with
     ``own_weights``, from those of each member. Own weights have a normal prior around the model's
-    weights, whose spread, one of WEIGHT_SPREADS, is the smallest one that ranks accounts as well as
-    any, within one standard error, that took no part in the fit.
+    weights, whose spread, one of WEIGHT_SPREADS, is the smallest one with which accounts that took
+    no part in the fit are as likely as with any, within one standard error. They are used only if
+    they rank these accounts higher, by more than CHANCE_ERRORS standard errors of the mean
+    reciprocal rank.
 
     Parameters
     ----------
@@ -258,21 +260,47 @@ def _fit(features, is_candidate, spread):
 
 
 def _best_spread(features, is_candidate):
-    """Choose the spread of own weights by how likely the own account is to left-out accounts."""
-    accounts = np.random.default_rng(0).permutation(len(features))
-    likelihoods = []
-    for own_spread in WEIGHT_SPREADS:
-        spread = np.full(features.shape[-1], own_spread)
-        spread[:2] = 1
-        likelihood = np.empty(len(features))
-        for left_out in np.array_split(accounts, FOLDS):
-            fitted = np.setdiff1d(accounts, left_out)
-            weights, _ = _fit(features[fitted], is_candidate[fitted], spread)
-            log_odds = np.where(is_candidate[left_out], features[left_out] @ weights, -np.inf)
-            likelihood[left_out] = log_softmax(log_odds, 1)[:, 0]
-        likelihoods.append(likelihood)
-    best = max(likelihoods, key=np.mean)
-    for own_spread, likelihood in zip(WEIGHT_SPREADS, likelihoods):
+    """Choose the spread of own weights by left-out accounts: the least one keeps the members'."""
+    log_odds = {
+        own_spread: _left_out_log_odds(features, is_candidate, own_spread)
+        for own_spread in WEIGHT_SPREADS
+    }
+    likelihoods = {
+        own_spread: log_softmax(values, 1)[:, 0] for own_spread, values in log_odds.items()
+    }
+    best = max(likelihoods.values(), key=np.mean)
+    for own_spread, likelihood in likelihoods.items():
         loss = best - likelihood
-        if loss.mean() <= loss.std() / len(loss) ** 0.5:
-            return own_spread
+        if loss.mean() <= _standard_error(loss):
+            break
+    # Halves that are near in time share words of one subject, which makes own weights of them
+    # likelier, and not better for accounts that are far apart. What ranks much higher is both.
+    kept = WEIGHT_SPREADS[0]
+    gain = _reciprocal_ranks(log_odds[own_spread]) - _reciprocal_ranks(log_odds[kept])
+    if gain.mean() > CHANCE_ERRORS * _standard_error(gain):
+        return own_spread
+    return kept
+
+
+def _left_out_log_odds(features, is_candidate, own_spread):
+    """Return log-odds (N, K) by weights that were fitted without the account of the row."""
+    spread = np.full(features.shape[-1], own_spread)
+    spread[:2] = 1
+    accounts = np.random.default_rng(0).permutation(len(features))
+    log_odds = np.full(is_candidate.shape, -np.inf)
+    for left_out in np.array_split(accounts, FOLDS):
+        fitted = np.setdiff1d(accounts, left_out)
+        weights, _ = _fit(features[fitted], is_candidate[fitted], spread)
+        values = features[left_out] @ weights
+        log_odds[left_out] = np.where(is_candidate[left_out], values, -np.inf)
+    return log_odds
+
+
+def _reciprocal_ranks(log_odds):
+    """Return 1 / rank of the own account, the first column, behind those with equal log-odds."""
+    return 1 / (log_odds >= log_odds[:, :1]).sum(1)
+
+
+def _standard_error(values):
+    """Return the standard error of the mean of ``values``."""
+    return values.std() / len(values) ** 0.5

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
 
 from helpers.accounts import scoring
 from helpers.accounts.encoder import ENOUGH, AuthorEncoder
@@ -154,3 +155,19 @@ def test_the_encoder_that_ships_joins_both_normalisations():
         near = [member["weight"] for member in members if member["normaliser"] == "as_norm"]
         whole = [member["weight"] for member in members if member["normaliser"] == "s_norm"]
         assert min(near) >= 0 >= max(whole) and sum(near) > 1
+
+
+@pytest.mark.parametrize(
+    "gain, own_spread", [(2.0, scoring.WEIGHT_SPREADS[-1]), (0.8, scoring.WEIGHT_SPREADS[0])]
+)
+def test_own_weights_are_used_where_they_rank_left_out_accounts_much_higher(gain, own_spread):
+    # scores of the model, by AS-norm and by s-norm, and of two members; the first knows more
+    features = np.random.default_rng(0).normal(size=(120, 30, 4))
+    features[:, 0] += [2.0, 0.0, gain, 0.0]
+    is_candidate = np.ones(features.shape[:2], bool)
+    likelihoods = [
+        log_softmax(scoring._left_out_log_odds(features, is_candidate, spread), 1)[:, 0].mean()
+        for spread in scoring.WEIGHT_SPREADS
+    ]
+    assert np.argmax(likelihoods) == len(likelihoods) - 1, "likelihoods alone choose own weights"
+    assert scoring._best_spread(features, is_candidate) == own_spread

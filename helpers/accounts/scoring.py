@@ -24,7 +24,8 @@ NEAREST_OTHERS = 100  # other accounts that each half is compared with, those ne
 # Prior standard deviations of own weights times that of their scores. At the least of them members
 # keep their weights.
 WEIGHT_SPREADS = (1e-6, 0.017, 0.032, 0.055, 0.1)
-# standard errors above chance at which own halves are told from others, and own weights are used
+# Standard errors above chance at which own halves count as told from those of others, and above
+# the members' weights at which own weights count as better.
 CHANCE_ERRORS = 3
 FOLDS = 5  # parts of the accounts, each left out once to choose among these
 
@@ -269,17 +270,20 @@ def _best_spread(features, is_candidate):
         own_spread: log_softmax(values, 1)[:, 0] for own_spread, values in log_odds.items()
     }
     best = max(likelihoods.values(), key=np.mean)
-    for own_spread, likelihood in likelihoods.items():
-        loss = best - likelihood
-        if loss.mean() <= _standard_error(loss):
-            break
-    # Halves that are near in time share words of one subject, which makes own weights of them
-    # likelier, and not better for accounts that are far apart. What ranks much higher is both.
-    kept = WEIGHT_SPREADS[0]
-    gain = _reciprocal_ranks(log_odds[own_spread]) - _reciprocal_ranks(log_odds[kept])
-    if gain.mean() > CHANCE_ERRORS * _standard_error(gain):
+    as_likely = [
+        own_spread
+        for own_spread, likelihood in likelihoods.items()
+        if not _is_higher(best, likelihood, standard_errors=1)
+    ]
+    # Two halves of one account are often near in time and share words of one subject. Own weights
+    # then raise the likelihood, and rank accounts whose posts lie far apart no higher, or lower.
+    own_spread = as_likely[0]
+    members_spread = WEIGHT_SPREADS[0]
+    own_ranks = _reciprocal_ranks(log_odds[own_spread])
+    members_ranks = _reciprocal_ranks(log_odds[members_spread])
+    if _is_higher(own_ranks, members_ranks, standard_errors=CHANCE_ERRORS):
         return own_spread
-    return kept
+    return members_spread
 
 
 def _left_out_log_odds(features, is_candidate, own_spread):
@@ -301,6 +305,7 @@ def _reciprocal_ranks(log_odds):
     return 1 / (log_odds >= log_odds[:, :1]).sum(1)
 
 
-def _standard_error(values):
-    """Return the standard error of the mean of ``values``."""
-    return values.std() / len(values) ** 0.5
+def _is_higher(values, baseline, standard_errors):
+    """Tell whether the mean of the paired gains is more than so many of its errors above 0."""
+    gain = values - baseline
+    return gain.mean() > standard_errors * gain.std() / len(gain) ** 0.5

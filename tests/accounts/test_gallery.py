@@ -191,7 +191,9 @@ def test_links_in_three_lines(encoder):
     )
     assert links["query"].tolist() == ["query 0", "query 1"] and set(links.answer) == {NOBODY}
     asked = gallery.queries([["Tea is what I like!", "More tea, please."]])
-    assert links.probability[0] == gallery.rank(asked).probability[0] and links.target[0] == "tea"
+    # a processor may round a batch of two queries otherwise than a batch of one
+    assert links.probability[0] == pytest.approx(gallery.rank(asked).probability[0], rel=1e-5)
+    assert links.target[0] == "tea"
     assert 0.9 < links.nobody[0] < 1
     alone = AccountGallery.of(encoder, POSTS[:1], ["tea"])
     assert alone.link(alone.accounts(["tea"]), ["tea"]).iloc[0][["answer", "nobody"]].tolist() == [

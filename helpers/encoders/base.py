@@ -127,6 +127,20 @@ def eval_mode(encoder: nn.Module) -> Iterator[None]:
             module.training = training
 
 
+def all_finite(tensor: Tensor) -> bool:
+    """Tell whether a tensor holds neither NaN nor infinity.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        of any shape and any type of real numbers
+    """
+    if not tensor.numel():
+        return True
+    # NaN wins both as least and as largest value; Tensor.isfinite() would make three copies
+    return bool(torch.stack(tensor.aminmax()).isfinite().all())
+
+
 def load_tensors(module: nn.Module, tensors: dict[str, Tensor], path: str | Path) -> None:
     """Load tensors into a module whose parameters and buffers have the same names and shapes.
 
@@ -153,7 +167,7 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], path: str | Path
                 raise file_error(path, f"holds weights of another network, such as {name!r}")
             if tensors[name].shape != own_tensors[name].shape:
                 raise file_error(path, f"holds weights {name!r} of another size")
-            if not tensors[name].isfinite().all():
+            if not all_finite(tensors[name]):
                 raise file_error(path, f"holds weights {name!r} that are not finite")
         module.load_state_dict(tensors)
 

@@ -12,7 +12,7 @@ from torch import nn
 from ..core.artifacts import read_json
 from ..core.errors import FileError, file_error, packages_of, readable_file
 from ..tokens.pretrained_tokenizers import locate_model, read_pretrained
-from .base import load_tensors
+from .base import all_finite, load_tensors
 
 # where DistilRoBERTa, LUAR's body, differs from RobertaConfig's defaults; LUAR's config.json does
 # not tell
@@ -111,6 +111,6 @@ def model_parts(name: str) -> tuple[Any, nn.Linear | None]:
     if missing:
         raise file_error(locate_model(name), f"lacks the weights {missing[0]!r}")
     for key, value in model.state_dict().items():
-        if not value.isfinite().all():
+        if not all_finite(value):
             raise file_error(locate_model(name), f"holds weights {key!r} that are not finite")
     return model, None

@@ -113,8 +113,7 @@ class TextCNN(nn.Module):
         vocabulary = self.embedding.num_embeddings
         if self._table is not None:
             index = self._pad(torch.where(real, tokens, vocabulary), vocabulary)
-            pooled, _ = _pool_windows(self._table, index, length, self.widths)
-            return pooled
+            return _largest_window_sums(self._table, index, length, self.widths)
 
         # a bitmap of the tokens that occur: faster than the sort inside torch.unique
         present = torch.zeros(vocabulary, dtype=torch.bool, device=tokens.device)
@@ -197,16 +196,39 @@ def _blocks(widths, filters):
 
 
 def _pool_windows(table, index, length, widths):
-    """Return the largest window sum and its start, each (N, dim), from a (K, U + 1, F) table.
+    """Return the largest window sum and its start, each (N, dim), from a (K, U + 1, F) table."""
+    pooled = _empty_features(table, index, widths)
+    winner = torch.empty(pooled.shape, dtype=torch.int32, device=table.device)
+    for posts, columns, start, sums in _window_sums(table, index, length, widths):
+        best, position = sums.max(1)
+        pooled[posts, columns] = best.to(pooled.dtype)
+        winner[posts, columns] = start.gather(1, position).int()
+    return pooled, winner
 
+
+def _largest_window_sums(table, index, length, widths):
+    """Return the first result of :func:`_pool_windows` alone, in a fraction of the time."""
+    pooled = _empty_features(table, index, widths)
+    for posts, columns, _, sums in _window_sums(table, index, length, widths):
+        pooled[posts, columns] = sums.amax(1).to(pooled.dtype)
+    return pooled
+
+
+def _empty_features(table, index, widths):
+    """Return a tensor (N, dim) for the largest window sums of posts."""
+    dtype = torch.promote_types(table.dtype, torch.float32)
+    return table.new_empty(len(index), table.shape[2] * len(widths), dtype=dtype)
+
+
+def _window_sums(table, index, length, widths):
+    """Yield the sums of all windows of a width, (n, L, F), for a few posts at a time.
+
+    With them come the posts (n,), the columns of the width, and where each window starts, (n, L).
     Posts are taken in order of length, so that no time is spent on the padding of short posts.
     ``index`` (N, L + widest - 1) holds table rows, the last row where there is no token.
     """
     count, filters = table.shape[1:]
     flat_table = table.reshape(-1, filters)
-    dtype = torch.promote_types(table.dtype, torch.float32)
-    pooled = table.new_empty(len(index), filters * len(widths), dtype=dtype)
-    winner = torch.empty(pooled.shape, dtype=torch.int32, device=table.device)
     order = length.argsort(descending=True)
     done = 0
     while done < len(order):
@@ -221,7 +243,4 @@ def _pool_windows(table, index, length, widths):
             window_rows = rows.gather(1, (start.unsqueeze(2) + taps).flatten(1)).view(-1, width)
             bags = window_rows + (first_tap + taps) * count
             sums = nnf.embedding_bag(bags, flat_table, mode="sum")
-            best, position = sums.view(len(posts), longest, filters).max(1)
-            pooled[posts, columns] = best.to(pooled.dtype)
-            winner[posts, columns] = start.gather(1, position).int()
-    return pooled, winner
+            yield posts, columns, start, sums.view(len(posts), longest, filters)

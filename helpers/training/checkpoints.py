@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..core.artifacts import atomic_write, file_fingerprint, fingerprint_of, read_json
 from ..core.errors import file_error, readable_file
-from ..encoders.base import load_tensors
+from ..encoders.base import all_finite, load_tensors
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -43,7 +43,7 @@ def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict) -> None
         a tensor has a value that is not finite
     """
     for name, value in tensors.items():
-        if not value.isfinite().all():
+        if not all_finite(value):
             raise FloatingPointError(
                 f"{name} has values that are not finite: lower lr or raise warmup"
             )
@@ -69,7 +69,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict]:
         if state.pop("sha256") != weights_checksum(tensors, state):
             raise file_error(path)
         for name, value in tensors.items():
-            if not value.isfinite().all():
+            if not all_finite(value):
                 raise file_error(path, f"holds values in {name!r} that are not finite")
     return tensors, state
 

@@ -24,9 +24,8 @@ NEAREST_OTHERS = 100  # other accounts that each half is compared with, those ne
 # Prior standard deviations of own weights times that of their scores. At the least of them members
 # keep their weights.
 WEIGHT_SPREADS = (1e-6, 0.017, 0.032, 0.055, 0.1)
-# Standard errors above chance at which own halves count as told from those of others, and above
-# the members' weights at which own weights count as better.
-CHANCE_ERRORS = 3
+CHANCE_ERRORS = 3  # standard errors above chance at which own halves are told from others
+GAIN_ERRORS = 3  # standard errors by which own weights must rank higher than the members' weights
 FOLDS = 5  # parts of the accounts, each left out once to choose among these
 
 
@@ -146,7 +145,7 @@ def fit_gallery_scoring(
     ``own_weights``, from those of each member. Own weights have a normal prior around the model's
     weights, whose spread, one of WEIGHT_SPREADS, is the smallest one with which accounts that took
     no part in the fit are as likely as with any, within one standard error. They are used only if
-    they rank these accounts higher, by more than CHANCE_ERRORS standard errors of the mean
+    they rank these accounts higher, by more than GAIN_ERRORS standard errors of the mean
     reciprocal rank.
 
     Parameters
@@ -275,13 +274,14 @@ def _best_spread(features, is_candidate):
         for own_spread, likelihood in likelihoods.items()
         if not _is_higher(best, likelihood, standard_errors=1)
     ]
-    # Two halves of one account are often near in time and share words of one subject. Own weights
-    # then raise the likelihood, and rank accounts whose posts lie far apart no higher, or lower.
+    # Two halves of one account are often near in time and share words of one subject. They cannot
+    # show what own weights do to accounts whose posts lie far apart, where small gains were losses.
+    # So the gain in ranks must be large beside its error.
     own_spread = as_likely[0]
     members_spread = WEIGHT_SPREADS[0]
     own_ranks = _reciprocal_ranks(log_odds[own_spread])
     members_ranks = _reciprocal_ranks(log_odds[members_spread])
-    if _is_higher(own_ranks, members_ranks, standard_errors=CHANCE_ERRORS):
+    if _is_higher(own_ranks, members_ranks, standard_errors=GAIN_ERRORS):
         return own_spread
     return members_spread
 

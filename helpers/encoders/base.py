@@ -133,10 +133,12 @@ def all_finite(tensor: Tensor) -> bool:
     Parameters
     ----------
     tensor : Tensor
-        of any shape and any type of real numbers
+        of real numbers, of any shape; integers are finite
     """
-    if not tensor.numel():
+    if not tensor.is_floating_point() or not tensor.numel():
         return True
+    if tensor.itemsize == 1:  # floats of eight bits have no minimum
+        tensor = tensor.float()
     # NaN wins both as least and as largest value; Tensor.isfinite() would make three copies
     return bool(torch.stack(tensor.aminmax()).isfinite().all())
 

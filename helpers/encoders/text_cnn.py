@@ -207,7 +207,7 @@ def _pool_windows(table, index, length, widths):
 
 
 def _largest_window_sums(table, index, length, widths):
-    """Return the first result of :func:`_pool_windows` alone, in a fraction of the time."""
+    """Return the first result of :func:`_pool_windows` alone, which takes less time."""
     pooled = _empty_features(table, index, widths)
     for posts, columns, _, sums in _window_sums(table, index, length, widths):
         pooled[posts, columns] = sums.amax(1).to(pooled.dtype)
@@ -215,17 +215,18 @@ def _largest_window_sums(table, index, length, widths):
 
 
 def _empty_features(table, index, widths):
-    """Return a tensor (N, dim) for the largest window sums of posts."""
+    """Return a tensor (N, dim) without values, for the largest window sums of posts."""
     dtype = torch.promote_types(table.dtype, torch.float32)
     return table.new_empty(len(index), table.shape[2] * len(widths), dtype=dtype)
 
 
 def _window_sums(table, index, length, widths):
-    """Yield the sums of all windows of a width, (n, L, F), for a few posts at a time.
+    """Yield the sums of all windows of a width, (n, l, F), for a few posts at a time.
 
-    With them come the posts (n,), the columns of the width, and where each window starts, (n, L).
-    Posts are taken in order of length, so that no time is spent on the padding of short posts.
-    ``index`` (N, L + widest - 1) holds table rows, the last row where there is no token.
+    With them come the n posts, the columns of the width, and where each window starts, (n, l). The
+    longest of these posts has l tokens: posts are taken in order of length, so that no time is
+    spent on the padding of short posts. ``index`` (N, L + widest - 1) holds table rows, the last
+    row where there is no token.
     """
     count, filters = table.shape[1:]
     flat_table = table.reshape(-1, filters)

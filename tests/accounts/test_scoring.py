@@ -160,7 +160,7 @@ def test_the_encoder_that_ships_joins_both_normalisations():
 @pytest.mark.parametrize(
     "gain, own_spread", [(2.0, scoring.WEIGHT_SPREADS[-1]), (0.8, scoring.WEIGHT_SPREADS[0])]
 )
-def test_own_weights_are_used_where_they_rank_left_out_accounts_much_higher(gain, own_spread):
+def test_own_weights_are_used_where_they_surely_rank_left_out_accounts_higher(gain, own_spread):
     # scores of the model, by AS-norm and by s-norm, and of two members; the first knows more
     features = np.random.default_rng(0).normal(size=(120, 30, 4))
     features[:, 0] += [2.0, 0.0, gain, 0.0]

@@ -5,18 +5,33 @@ import torch
 
 from helpers.encoders.base import all_finite
 
-
-@pytest.mark.parametrize("wrong", [None, "nan", "inf", "-inf"])
-@pytest.mark.parametrize("shape", [(), (1,), (3, 4), (1000, 33), (0,), (5, 0)])
-def test_all_finite_says_what_isfinite_says(shape, wrong):
-    tensor = torch.randn(shape, generator=torch.Generator().manual_seed(0))
-    if wrong and tensor.numel():
-        tensor.view(-1)[-1] = float(wrong)
-    assert all_finite(tensor) is bool(tensor.isfinite().all())
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+INTEGERS = (torch.bool, torch.uint8, torch.int8, torch.uint16, torch.int64)
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.bool, torch.uint8, torch.int8, torch.int64, torch.float16, torch.bfloat16]
-)
-def test_all_finite_takes_every_type_of_weights(dtype):
+@pytest.mark.parametrize("wrong", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize("place", [0, 500, -1])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_value_that_is_not_finite_is_found(wrong, place, dtype):
+    tensor = torch.randn(7, 143, generator=torch.Generator().manual_seed(0)).to(dtype)
+    assert all_finite(tensor) and tensor.isfinite().all()
+    tensor.view(-1)[place] = float(wrong)
+    assert not all_finite(tensor) and not tensor.isfinite().all()
+
+
+def test_floats_of_eight_bits():
+    tensor = torch.ones(3).to(torch.float8_e5m2)
+    assert all_finite(tensor)
+    tensor[1] = float("nan")
+    assert not all_finite(tensor)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5, 0)])
+@pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
+def test_one_value_or_none(shape, dtype):
+    assert all_finite(torch.ones(shape).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_are_finite(dtype):
     assert all_finite(torch.ones(3).to(dtype))

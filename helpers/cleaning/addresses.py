@@ -57,6 +57,10 @@ PHONE = re.compile(
     r"\(?[\d+](?:[ ()./-]{0,5}\d){5,19}+(?!(?!x\d|[Ee]xt)\w|[ ()./-]{1,5}\d\d))"
     r"(?:,?\s?(?:x|[Ee]xt\.?)\s?\d{1,6}(?!\w))?"
 )
+# a user of Telegram, by number or name, also where it is a link's target: "tg://user?id=12345"
+TELEGRAM_USER = re.compile(
+    r"\[[^\[\]\n]{1,300}\]\(tg://\w{1,20}\?[\w=&-]{1,200}+\)|tg://\w{1,20}\?[\w=&-]{1,200}+"
+)
 # four digits in a row or nearly so: a text without them holds no telephone number
 PHONE_LIKE = re.compile(r"\d{2}[ ).-]{0,2}\d{2}")
 
@@ -176,9 +180,10 @@ def _email_placeholder(match):
 
 
 def _mask_urls(text):
-    """Return a text with placeholders for web addresses."""
+    """Return a text with placeholders for web addresses, and for users of Telegram."""
     starts = set()
     if "://" in text:
+        text = TELEGRAM_USER.sub("\0@user\0", text)
         for mark in SCHEME_MARK.finditer(text):
             starts.update(_scheme_starts(text, mark.start()))
     for dot in URL_DOT.finditer(text):

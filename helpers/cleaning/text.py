@@ -40,17 +40,20 @@ MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\((?:https?://|/|#)[^\s()]{
 HOME = re.compile(
     r"(?<=[\\/]Users[\\/])[\w.-]{2,40}(?: [A-Z][\w-]{1,30}(?=[\\/]))?|(?<=/home/)[\w.-]{2,40}"
 )
-# "@**Jane Doe**" (Zulip), "@jane", "/u/jane" (Reddit)
-MENTION = re.compile(
-    r"@_?\*\*[^*\n]{1,200}\*\*"
-    r"|(?<![\w@/.])@(?!(?:url|email|user|code|self)(?!\w))[A-Za-z_][\w-]{1,38}+"
-    r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])"
-)
-# the mentions with "@" alone, which begin with a literal as INLINE_CODE does
+# "@**Jane Doe**" (Zulip), "@jane", "@491701234567" (WhatsApp), "@" before a number that is masked.
+# It begins with a literal as INLINE_CODE does
 AT_MENTION = re.compile(
     r"@(?:_?\*\*[^*\n]{1,200}\*\*"
-    r"|(?<![\w@/.]@)(?!(?:url|email|user|code|self)(?!\w))[A-Za-z_][\w-]{1,38}+)"
+    r"|(?<![\w@/.]@)(?:(?!(?:url|email|user|code|self)(?!\w))[A-Za-z_][\w-]{1,38}+"
+    r"|\+?\d{7,15}+(?!\w)|\0@user(?=\0)))"
 )
+# the same, and "/u/jane" (Reddit)
+MENTION = re.compile(AT_MENTION.pattern + r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])")
+# a person or a role by number: "<@123456789012345678>", "<@!...>", "<@&...>" (Discord),
+# "<@U012AB3CD|jane>" (Slack)
+MENTION_BY_ID = re.compile(r"<@(?:[!&]?\d{5,20}|[UW][A-Z\d]{5,20})(?:\|[^<>\n]{0,100})?>")
+# a room by number: "<#123456789012345678>" (Discord), "<#C012AB3CD|general>" (Slack)
+ROOM_BY_ID = re.compile(r"<#(?:\d{5,20}|[CG][A-Z\d]{5,20})(?:\|[^<>\n]{0,100})?>")
 # mark on both sides of a placeholder: in "the `x`s of" it keeps the placeholder apart from the "s"
 EDGE = "\0"
 # marks between a word and a placeholder, or before a word: they become a blank
@@ -59,16 +62,36 @@ FUSED = re.compile(r"\0(?<!\0\0)(?:\0*+(?=\w)|(?<=\w\0)\0*+(?=@))")
 # names that are everyday words too, such as "will": masked only as part of a full name, because in
 # "Will it work?" the word is no name
 EVERYDAY = set(Path(__file__).with_name("everyday.txt").read_text("utf-8").split())
-# names of programs and gateways: "build-bot", "rustbot", "AutoModerator", "noreply@x", "[deleted]"
+FIRST_NAMES = set(Path(__file__).with_name("first_names.txt").read_text("utf-8").split())
+# words before a surname: "Yves Le Bot"
+SURNAME_WORDS = set("de den der la le ten van".split())
+
+# what follows the name of a bot: "bot-x", "bot 2", "bot (x)", "bot for x"; not "Bot, Jan" and "Bot
+# Ond"
+PROGRAM_WORDS = (
+    "accounts?|actions?|admin|app|automation|build(?:er|s)?|by|ci|classroom|copilot|daemon"
+    "|enterprise|for|from|import(?:er)?|merge|mirror|notif[a-z]*|of|pages|runner|security"
+    "|server|services?|support|sync|system|team|user|web"
+)
+AFTER_BOT = rf"(?:$|[^\w\s,'’]|[_\d]|\s[^\w\s]|\s\d|\s(?i:{PROGRAM_WORDS})(?:$|\W))"
+# names of programs and gateways: "build-bot", "rustbot", "AutoModerator", "noreply", "GitHub",
+# "github-actions"; not "GitHub Fan". DuckDB can read it too: nothing looks ahead or behind
 BOT = re.compile(
     # the branch "[a-z0-9]Bot" must not ignore case, or it would match Talbot; the others do
-    r"(?:^|[\W_\d])(?i:bots?)(?:[\W_\d]|$)|[a-z0-9]Bots?(?:[\W_\d]|$)"
-    r"|(?i:^auto[-_ ]?mod(?:erator)?\b|^github\b|^gitlab\b|^zulip$|^postmaster\b|^bugzilla|^jira\b"
-    r"|^jenkins\b|(?:^|[\W_])(?:no|do[-_. ]?not)[-_. ]?reply|mailer[-_]daemon"
-    r"|^\[?(?:deleted|removed)\]?$|-(?:request|bounces|owner)(?:@|\sat\s|$)"
-    r"|^(?:rustbot|bors|homu|rust-?highfive|triagebot|rfcbot|dependabot|craterbot|autotldr)"
-    r"(?:@|\W|$))"
+    rf"(?:(?:^|[\W_\d])(?i:bots?)|[a-z0-9]Bots?|(?i:(?:^|[\W_])(?:no|do[-_. ]?not)[-_. ]?reply"
+    r"|mailer[-_]daemon|^auto[-_ ]?mod(?:erator)?"
+    r"|^(?:rustbot|bors|homu|rust-?highfive|triagebot|rfcbot|dependabot|craterbot|autotldr"
+    rf"|bugzilla|postmaster))){AFTER_BOT}"
+    r"|^(?i:git(?:hub|lab)|jenkins|jira|zulip)"
+    rf"(?:\d*(?:$|[\[(<+:/])|[-_\s]+(?i:{PROGRAM_WORDS})(?:$|[\W_\d]))"
 )
+# the host of an address: "@example.org", " at example.org"
+HOST = re.compile(r"(?<=\S)(?:@|\sat\s+(?=\S+\.)).*", re.S)
+# an address of a mailing list itself: "r-help-owner@example.org"
+LIST_ADDRESS = re.compile(r"-(?:request|bounces|owner)(?:\+\S{0,200})?(?:@|\sat\s+\S+\.)", re.I)
+# the number before the name in an address that hides a person's own, of GitHub and GitLab:
+# "5+jane@users.noreply.github.com", "5-jane@users.noreply.gitlab.com"
+USER_NUMBER = re.compile(r"^\s*\d+[+-](?=\S+?(?:@|\sat\s+)users\.noreply\.)")
 
 
 def clean_post(text: str, author: str = "") -> str:
@@ -95,8 +118,12 @@ def clean_post(text: str, author: str = "") -> str:
         text = QUOTE_LINE.sub("", text)
     if "](" in text:
         text = MARKDOWN_LINK.sub(_link_label, text)
+    if "<" in text:
+        text = MENTION_BY_ID.sub("\0@user\0", text)
+        text = ROOM_BY_ID.sub("\0@url\0", text)
     text = mask_addresses(text)
-    if "Users" in text or "/home/" in text:
+    # single characters are quickly looked for
+    if ("/" in text or "\\" in text) and ("Users" in text or "/home/" in text):
         text = HOME.sub("\0@user\0", text)
     if "u/" in text:
         text = MENTION.sub("\0@user\0", text)
@@ -172,7 +199,7 @@ def _name_expression(author):
     The expression is "" where nothing can be masked. What a text holds is, of each way to write the
     name, the longest word in lower case; it is empty where a word is not in ASCII.
     """
-    name = re.split(r"@|\sat\s", author.strip())[0].strip().strip("'\"")[:80]
+    name = re.split(r"@|\sat\s", USER_NUMBER.sub("", author).strip())[0].strip().strip("'\"")[:80]
     forms = []
     longest_words = set()
     if len(name) >= 4 and re.search(r"[\W_\d]", name):  # otherwise the name is one word, see below
@@ -210,8 +237,15 @@ def _any_case(parts):
 
 @lru_cache(maxsize=100_000)
 def is_bot(author: str) -> bool:
-    """Return whether an author is no person: a bot, a gateway (GitHub) or a deleted account.
+    """Return whether an author is no person: a bot, a gateway (GitHub) or a mailing list.
 
-    "bot" counts only as a word of its own or in camel case, so Abbott, Talbot and Cabot are people.
+    "bot" counts only as a word of its own or in camel case, so Abbott, Talbot and Cabot are people,
+    and so are "Bot Ond", "Jan Bot" and "GitHub Fan". Of an address only the part before the ``@``
+    counts: people have addresses such as ``5+jane@users.noreply.github.com``.
     """
-    return BOT.search(author.strip()) is not None
+    name = HOST.sub("", author.strip())
+    words = name.split()
+    if len(words) > 1 and words[-1] in ("Bot", "Bots"):
+        if words[-2].casefold() in FIRST_NAMES - EVERYDAY | SURNAME_WORDS:
+            return False
+    return BOT.search(name) is not None or LIST_ADDRESS.search(author) is not None

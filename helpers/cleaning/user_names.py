@@ -9,9 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
-from .text import EVERYDAY, PLACEHOLDERS
+from .text import EVERYDAY, FIRST_NAMES, PLACEHOLDERS
 
 # letters of user names, not behind the "@" of a mention but in "lol@jane"; a bracket may also stand
 # around one: "[jane]"
@@ -20,7 +19,6 @@ WORD = re.compile(r"(?<!\w)(?<!(?<!\w)@)[\w\[\]\\`^{}|-]{1,64}+")
 JOINT = re.compile(r"([-|])")
 AROUND_NAME = "[]{}|^\\-"
 MIN_CHARS = 3
-FIRST_NAMES = set(Path(__file__).with_name("first_names.txt").read_text("utf-8").split())
 CAPITALISED_FIRST_NAMES = {name.title() for name in FIRST_NAMES - EVERYDAY}
 CAPITALISED = re.compile(r"[A-Z][a-z]+")
 # a first name, with the initial and the last name that may follow: "Jane", "Jane D. Doe"

@@ -28,6 +28,12 @@ from helpers.cleaning.text import clean_post, is_bot, mask_mentions, normalise_u
         ("on example.dev/app, www.example.app and example.org", "on @url, @url and @url"),
         ("ask @**Jane Doe** or @_**Jane Doe|12** or @jane", "ask @user or @user or @user"),
         ("x@y is a slot", "x@y is a slot"),
+        ("hi <@123456789012345678>, <@!123456789012345678>", "hi @user, @user"),
+        ("&lt;@&amp;123456789012345678&gt; see <#123456789012345678>", "@user see @url"),
+        ("<@U012AB3CD>, <@U012AB3CD|jane doe> in <#C012AB3CD|general>", "@user, @user in @url"),
+        ("@491701234567 is here, @\u2068+49 170 1234567\u2069 too", "@user is here, @user too"),
+        ("[Anna](tg://user?id=12345) or (tg://user?id=12345)", "@user or (@user)"),
+        ("a<@b, @ 5 pm, @12, x@1234567890", "a<@b, @ 5 pm, @12, x@1234567890"),
         ("call +44 20 7946 0000 or +1 (555) 123-4567 ext. 12.", "call @user or @user."),
         ("(555) 123-4567, 555.123.4567; Tel: 020 7946 0000!", "@user, @user; @user!"),
         ("call +49 89 1234567 or +49 (0)89 1234567-12 now", "call @user or @user now"),
@@ -98,6 +104,8 @@ def test_own_name_is_masked():
     assert clean_post("Janet is not doe", "Jane Doe") == "Janet is not doe"
     assert clean_post("Regards, Jane", "jane.doe@example.org") == "Regards, @self"
     assert clean_post("I am edward_7 there", "edward_7") == "I am @self there"
+    for address in ("5+jane-d@users.noreply.github.com", "5-jane-d@users.noreply.gitlab.com"):
+        assert clean_post("ask jane-d or Jane", address) == "ask @self or @self"
     assert mask_mentions("Élodie écrit", "Élodie Ng") == "@self écrit"
 
 
@@ -131,7 +139,22 @@ def test_bots_are_told_from_people():
         "noreply@example.org",
         "no-reply",
         "MAILER-DAEMON",
-        "[deleted]",
+        "49699333+dependabot[bot]@users.noreply.github.com",
+        "noreply@github.com",
+        "github-actions[bot]",
+        "noreply at example.org",
+        "do-not-reply.news@example.org",
+        "list-owner at example.org",
+        "list-bounces+jane=example.org@example.org",
+        "Build Bot <build@example.org>",
+        "@release_bot",
+        "Issue Bot (staging)",
+        "Bot 2",
+        "Bot for issues",
+        "Jenkins CI",
+        "jira@example.org",
+        "bugzilla-daemon@example.org",
+        "Postmaster.X1@example.org",
         "release_bot",
         "rustbot",
         "list-request@example.org",
@@ -150,6 +173,30 @@ def test_bots_are_told_from_people():
         "lean-039c5658c9",
         "Zulima",
         "abbot@example.org",
+        "5+jdoe@users.noreply.github.com",
+        "jdoe@users.noreply.github.com",
+        "jdoe at users.noreply.github.com",
+        "123-jdoe@users.noreply.gitlab.com",
+        "jdoe@noreply.example.org",
+        "jdoe@bot.example.org",
+        "dog-owner",
+        "Pat Home-Owner",
+        "Jira Patel",
+        "GitHub Fan",
+        "gitlab-lover",
+        "Bot Ond",
+        "Bot, Jan",
+        "Jan Bot",
+        "Yves Le Bot",
+        "Jenkins Smith",
+        "Jenkins-Smith",
+        "Jenkins, Mary",
+        "jenkins.smith@example.org",
+        "Postmaster General",
+        "Bugzilla Bob",
+        "Noreply Jones",
+        "Homu Tanaka",
+        "Cat at Home",
         "",
     ):
         assert not is_bot(name), name
@@ -164,6 +211,7 @@ def test_normal_text_survives_every_encoder():
 @pytest.mark.parametrize(
     "piece",
     ["a@", "(", "<", "a.", "`a", "&", "[a](", "a at ", "u/", "@**", "-", "> ", "a at b dot "]
+    + ["<@", "<@1", "<@12345|", "[a](tg://a?", "tg://a?b", "@1234567", "<#C12345|"]
     + ["a!", "a!b!c ", "{a}!", "...!", "+49 8", "+1 (2) 3", "tel 1 2 3 4 5 6 "],
 )
 def test_hostile_text_costs_linear_time(piece):

@@ -9,6 +9,9 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from functools import lru_cache
+from pathlib import Path
+
+import yaml
 
 from .text import normalise_unicode
 
@@ -19,6 +22,14 @@ UNSEEN = re.compile(
     "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+# names that stand for nobody, or for many people; the file says how they are written
+NO_AUTHORS = yaml.safe_load(Path(__file__).with_name("no_authors.yaml").read_text("utf-8"))
+UNKNOWN_AUTHORS = set(NO_AUTHORS["unknown"])
+DELETED_WORDS = set(NO_AUTHORS["deleted"].split())
+ACCOUNT_WORDS = set(NO_AUTHORS["account"].split())
+MISSING_VALUES = set(NO_AUTHORS["missing"].split())
+# the number of a deleted account: "42", "1a2b3c4d"
+ACCOUNT_NUMBER = re.compile(r"\d+|[0-9a-f]{4,}")
 
 
 @lru_cache(maxsize=100_000)
@@ -42,6 +53,24 @@ def author_name(name: str) -> str:
     Unlike :func:`same_author` it keeps case, and letters of other widths.
     """
     return " ".join(normalise_unicode(escape_surrogates(name)).split())
+
+
+@lru_cache(maxsize=100_000)
+def is_placeholder(name: str) -> bool:
+    """Return whether a name stands for nobody or for many people: "[deleted]", "null", "Guest".
+
+    Only a whole name counts. The words of programs for a missing value count only as programs write
+    them, because "Null" and "Nan" are names of people; "0" may be the number of an account.
+    """
+    if name.strip(" \t()[]{}<>") in MISSING_VALUES:
+        return True
+    words = re.sub(r"[\W_]+", " ", same_author(name)).split()
+    if " ".join(words) in UNKNOWN_AUTHORS:
+        return True
+    kinds = [word for word in words if not ACCOUNT_NUMBER.fullmatch(word)]
+    if DELETED_WORDS.isdisjoint(kinds):
+        return False
+    return DELETED_WORDS.union(ACCOUNT_WORDS).issuperset(kinds)
 
 
 def escape_surrogates(name: str) -> str:

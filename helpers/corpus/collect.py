@@ -27,7 +27,7 @@ from pydantic import Field, model_validator
 from .. import sources
 from ..cleaning import pseudonyms, salutations
 from ..cleaning import text as cleaning
-from ..cleaning.author_names import author_name, joined_names, same_author
+from ..cleaning.author_names import author_name, is_placeholder, joined_names, same_author
 from ..core import made
 from ..core.artifacts import (
     atomic_write,
@@ -48,7 +48,7 @@ from .capacity import step_row
 from .posts_table import SCHEMA, open_database
 from .selection import corpus_statistics
 
-VERSION = 8  # raised when the same settings give another posts table
+VERSION = 9  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
@@ -439,6 +439,8 @@ def _drop_reason(author, topic):
     """Return why all posts of an author, or on a topic, are dropped; "" where they are not."""
     if not same_author(author):
         return "empty_author"
+    if is_placeholder(author):
+        return "placeholder_author"
     if cleaning.is_bot(author):
         return "bot"
     if CONTROL.search(topic):

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 import unicodedata
 from collections import Counter
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from helpers.cleaning.author_names import (
     author_name,
     escape_surrogates,
+    is_placeholder,
     joined_names,
     same_author,
 )
@@ -105,3 +107,24 @@ def test_the_most_frequent_form_is_shown():
     assert joined_names(Counter(dict(reversed(names.items())))) == shown
     assert joined_names(Counter({"b": 2, "B": 2, "a": 1})) == {"b": "B", "B": "B"}
     assert joined_names(Counter()) == {}
+
+
+PLACEHOLDERS = """
+    Deleted User|deleted-user|[deleted]|deleted_user_1a2b3c|Deleted User 1a2b3c4d#0000|[removed]|-1
+    Deleted Account|user deleted|Former Member 12|DELETED|Ghost User|Gelöschter Benutzer|null|[null]
+    Utilisateur supprimé|Usuario eliminado|Удалённый аккаунт|已注销用户|None|nan|NaN|N/A|#N/A|<NA>
+    undefined|unknown|(unknown)|Anonymous|Anonymous Coward|Guest|Your Name|-|you@example.com"""
+# "Null" and "Nan" are people's names; a number may be the name of an account
+ACCOUNTS = """
+    Null|Nan|Nil|Na|Chris Null|Nan Goldin|Jane Guest|John Unknown|Will Removed|deleted scenes|Ghost
+    User|user12|Member 42|Anonymous 3|Guest4821|deadbeef|0|1|42|.|N. A.|admin"""
+
+
+@pytest.mark.parametrize("name", re.split(r"\n\s*|\|", PLACEHOLDERS.strip()))
+def test_names_that_stand_for_many_people_are_placeholders(name):
+    assert is_placeholder(name)
+
+
+@pytest.mark.parametrize("name", re.split(r"\n\s*|\|", ACCOUNTS.strip()))
+def test_names_of_one_account_are_no_placeholders(name):
+    assert not is_placeholder(name)

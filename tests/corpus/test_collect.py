@@ -142,6 +142,21 @@ def test_every_row_is_kept_once_or_counted(source):
     assert card["sha256"] == artifacts.file_fingerprint(posts_of("a"))
 
 
+def test_names_that_stand_for_many_people_are_counted_and_dropped(source, monkeypatch):
+    def read(drops):
+        names = ["Ann Lee", "Deleted User", "[deleted]", "null", "Guest", "Bo Null"]
+        yield pd.DataFrame(
+            [(name, 1_600_000_000, "x", f"words of {name} here") for name in names],
+            columns=sources.COLUMNS,
+        )
+
+    parts = [Part("one", read)]
+    monkeypatch.setattr(sources, "open_source", lambda *args, **options: parts)
+    card = collect(pseudonymise=False, raw=True)
+    assert [row[0] for row in load("a")] == ["Ann Lee", "Bo Null"]
+    assert card["dropped_placeholder_author"] == 4 and accounted(card)
+
+
 def test_copies_stay_where_they_are_wanted(source):
     card = collect("all", raw=True, keep_copies=True)
     without = collect("unique", raw=True)

@@ -16,8 +16,9 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from ..cleaning.author_names import is_placeholder
 from ..cleaning.commit_messages import NAMED_PERSON, without_trailers
-from ..cleaning.text import is_bot, normalise_unicode
+from ..cleaning.text import FIRST_NAMES, USER_NUMBER, is_bot, normalise_unicode
 from ..core import paths
 from . import Part, as_list, row_part
 from .downloads import GIT_URL, clone_repository
@@ -41,10 +42,13 @@ MAX_FILES = 1000  # files of a commit that decide its topic
 # where another commit was copied from: "(cherry picked from commit 0a1b)", "backported from ..."
 COPIED = re.compile(r"^[ \t]*\(?(?:cherry[- ]picked|back-?ported) from\b", re.I | re.M)
 REVERTED = re.compile(r"^[ \t]*(?:revert\b|this reverts commit\b)", re.I | re.M)
-# local parts of addresses that many people have
-COMMON_LOCAL_PARTS = set(
-    "admin administrator contact dev developer devel email git github hello info john mail me "
-    "michael mike openstack root stack support team test ubuntu user vagrant zuul jenkins".split()
+# words of names and of addresses that stand for a task or a machine, not for a person
+ROLES = set(
+    "account admin administrator backup build centos ci cloud contact debian default demo dev "
+    "devel developer developers devstack docker ec2 email fedora git github gitlab hello home info "
+    "jenkins linux localhost mail me name office openstack ops owner postgres public release "
+    "releases root security server service stack staff super support sys system team test tester "
+    "ubuntu user username vagrant web webmaster work zuul".split()
 )
 MIN_LOCAL_PART = 5  # letters and digits: "jd@a.org" and "jd@b.org" are often two people
 
@@ -89,8 +93,9 @@ def people(location: str | list[str]) -> pd.DataFrame:
     """Say which addresses of some histories are one person's.
 
     Two addresses are one person's where a ``.mailmap`` says so, where both were used with one full
-    name, or where they agree before the @. Who shares a last name and nothing else is undecided:
-    such pairs are neither one person nor two.
+    name, or where they agree before the @ in more than a first name, a last name or a role. Names
+    such as "Your Name" and "root", and addresses such as root@localhost, join nobody. Who shares a
+    last name and nothing else is undecided: such pairs are neither one person nor two.
 
     Parameters
     ----------
@@ -108,11 +113,18 @@ def people(location: str | list[str]) -> pd.DataFrame:
     table = pd.DataFrame(commits, columns=["author", "name", "mapped"]).drop_duplicates()
     table = table[table["author"] != ""]
     authors = np.sort(table["author"].unique())
+    full_name = table["name"].where(table["name"].map(_is_full_name))
+    local_part = table["author"].map(_local_part)
+    is_role = table["author"].str.partition("@")[0].isin(ROLES)
+    has_names = full_name.groupby(table["author"]).transform("nunique") > 1
+    is_own = ~(is_role & has_names | table["author"].map(is_bot).astype(bool))
+    is_own &= ~table["author"].map(is_placeholder).astype(bool)
+    is_rare = ~local_part.isin(set(full_name.dropna().str.split().explode()))
     keys = [
         table["author"] + "\0address",
         table["mapped"] + "\0address",
-        table["name"].where(table["name"].str.contains(" ")) + "\0name",
-        table["author"].map(_local_part) + "\0local",
+        full_name.where(is_own) + "\0name",
+        local_part.where(is_own & is_rare) + "\0local",
     ]
     links = pd.concat([pd.DataFrame({"author": table["author"], "key": key}) for key in keys])
     links = links.dropna()
@@ -139,10 +151,17 @@ def _address(text):
     return normalise_unicode(text).strip().lower()
 
 
+def _is_full_name(name):
+    """Return whether a name in lower case has several words, and is one person's."""
+    words = set(name.split())
+    return len(words) > 1 and not words <= ROLES and not is_placeholder(name) and not is_bot(name)
+
+
 def _local_part(address):
     """Return what stands before the @, without dots, where few people share it; else None."""
-    local_part = re.sub(r"[\W_]", "", address.partition("@")[0].partition("+")[0])
-    if len(local_part) < MIN_LOCAL_PART or local_part in COMMON_LOCAL_PARTS:
+    name = USER_NUMBER.sub("", address).partition("@")[0].partition("+")[0]
+    local_part = re.sub(r"[\W_]", "", name)
+    if len(local_part) < MIN_LOCAL_PART or local_part in ROLES | FIRST_NAMES:
         return None
     return local_part
 

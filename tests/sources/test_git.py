@@ -236,6 +236,43 @@ def test_who_is_one_person(repository):
     assert table.surname["ann@a.example.org"] == ""
 
 
+def test_names_and_addresses_of_many_people_join_nobody(repository):
+    people = [
+        "Your Name <ann@a.example.org>",
+        "Your Name <berit@b.example.org>",
+        "Root User <cem@c.example.org>",
+        "Root User <dora@d.example.org>",
+        "Author Name <emil@e.example.org>",
+        "Author Name <fay@f.example.org>",
+        "David Berg <david@a.example.org>",  # a first name of the list
+        "David Clay <david@b.example.org>",
+        "Shashank Roy <shashank@a.example.org>",  # a first name of the histories
+        "Shashank Iyer <shashank@b.example.org>",
+        "postgres <postgres@a.example.org>",
+        "postgres <postgres@b.example.org>",
+        "Gil Lund <gil@example.org>",
+        "Gil Lund <root@localhost>",
+        "Hana Mori <root@localhost>",
+        "Hana Mori <hana@example.org>",
+        "Ida Ness <admin@host>",
+        "Jon Ost <admin@host>",
+        "Ida Ness <ida@example.org>",
+    ]
+    for author in people:
+        commit(repository, f"By {author}\n\n{BODY}", author)
+    table = git.people(str(repository))
+    assert table["person"].nunique() == len(table) == 17
+
+
+def test_a_private_address_is_a_persons(repository):
+    commit(repository, f"One\n\n{BODY}", "J. <5+janedoe@users.noreply.github.com>")
+    commit(repository, f"Two\n\n{BODY} Too.", "J. <janedoe@users.noreply.github.com>")
+    commit(repository, f"Bump\n\n{BODY}", "x <49+dependabot[bot]@users.noreply.github.com>")
+    rows, drops = read(repository)
+    assert len(rows) == 2 and drops["bot"] == 1
+    assert git.people(str(repository))["person"].nunique() == 2
+
+
 def test_bytes_that_are_not_utf8_are_read_in_a_process_that_opens_nothing_else(repository):
     commit(repository, f"Fix\n\n{BODY} Caf\xe9.".encode("latin-1"))
     reading = (

@@ -107,7 +107,7 @@ def _compare(options, encoder):
     """Print the answer of :func:`compare`, in whose folders nobody else is at work."""
     posts, names = _read(options, options.posts, f"{options.run}-a", encoder)
     targets, target_names = _read(options, options.others, f"{options.run}-b", encoder)
-    _check_times(posts, targets)
+    posts, targets = _with_common_hours([posts, targets])
     target_hashes = passage_hashes(targets.store, encoder.kinds)
     queries = newest_posts(without_passages(posts.store, encoder.kinds, target_hashes)[0])
     if not len(queries):
@@ -125,12 +125,17 @@ def _compare(options, encoder):
     _print_ranking(options, gallery, queries, query_names, target_names)
 
 
-def _check_times(posts, targets):
-    """Raise ValueError unless both files have times, or neither has."""
-    if posts.hours != targets.hours:
+def _with_common_hours(posts):
+    """Return the posts of two files, whose hours count only where both have them.
+
+    Raises ValueError where only one of the files has times.
+    """
+    if len({own_posts.card["columns"]["time"] is None for own_posts in posts}) > 1:
         raise ValueError(
             "only one of the files has times: name a time column of both, or of neither"
         )
+    hours = all(own_posts.hours for own_posts in posts)
+    return [replace(own_posts, hours=hours) for own_posts in posts]
 
 
 def match(options: Namespace) -> None:
@@ -206,8 +211,7 @@ def _match(options, encoder, sides, decisions, targets):
         )
         for letter, (location, where) in zip("ab", sides, strict=True)
     ]
-    posts = [posts for posts, _ in read]
-    _check_times(*posts)
+    posts = _with_common_hours([posts for posts, _ in read])
     own_posts = list_matching.without_shared_passages(*posts, encoder.kinds)
     encoder, *fitted_on = list_matching.calibrated_on_list(encoder, *own_posts)
     lists = list_matching.TwoLists.of(encoder, *own_posts)

@@ -39,6 +39,8 @@ MAX_ACCOUNTS = 1_000_000  # of more accounts, those with most posts are kept
 # the same where all accounts are scored, in lists that are matched and before a release
 MAX_SCORED_ACCOUNTS = 100_000
 CHUNK_ACCOUNTS = 100_000  # accounts whose vectors are made at a time
+# of posts in one hour of the day: a larger one says that times are dates, or one time for all
+MAX_HOUR_SHARE = 0.5
 UNREADABLE_SHARE = 0.2  # a larger share of tokens for unknown letters is an error
 # up to so many accounts, queries are compared with all; of more, with those that the index finds
 FULL_GALLERY = 5000
@@ -52,6 +54,7 @@ STORED_POSTS = 2 * NEWEST_POSTS  # posts of an account kept in memory: enough fo
 STORED_TOKENS = 2 * MAX_TOKENS
 QUERIES = 500  # default number of queries for up to FULL_GALLERY accounts
 FEWER_QUERIES = 100  # default number of queries for more accounts
+NO_HOURS = "Times of posting have no hours, so hours say nothing here."
 PSEUDONYM = re.compile("u[0-9a-f]{16}")  # such as u0123456789abcdef
 
 
@@ -66,7 +69,7 @@ class OwnPosts:
     names : array
         name of each author of the store, in the same order; a pseudonym by default.
     hours : bool
-        whether the times of posts are known.
+        whether the times of posts are known, with hours, see :func:`has_hours`.
     card : dict
         numbers of rows, posts and accounts that were read, dropped and kept.
     vectors_path : Path
@@ -254,8 +257,25 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
         "share_in_shared_passages": dropped_tokens / max(len(newest.tokens), 1),
     }
     names = np.asarray(whole_store.author_names(), object)[accounts]
-    hours = columns["time"] is not None
+    hours = has_hours(columns, whole_store)
+    if columns["time"] is not None and not hours:
+        print(NO_HOURS)
     return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors")
+
+
+def has_hours(columns: dict, store: TokenStore) -> bool:
+    """Return whether a file tells the hours of its posts.
+
+    Parameters
+    ----------
+    columns : dict
+        result of :func:`helpers.accounts.columns.column_types` for the file
+    store : TokenStore
+        posts of the file
+    """
+    if columns["time"] is None or not store.posts:
+        return False
+    return bool(np.bincount(store.hour).max() <= MAX_HOUR_SHARE * store.posts)
 
 
 def tokenise_posts(run: Run, tokenizer: Tokenizer) -> TokenStore:

@@ -5,6 +5,8 @@ import gzip
 import json
 import lzma
 import random
+import subprocess
+import sys
 import tracemalloc
 from collections import Counter
 
@@ -14,7 +16,7 @@ import pyarrow.parquet
 import pytest
 from backports import zstd
 
-from helpers.core import files
+from helpers.core import files, paths
 from helpers.sources import COLUMNS, csv_rows, json_lines, open_source, table
 from tests.factories import read_source as read
 
@@ -623,3 +625,25 @@ def test_exports_of_reddit_are_read(tmp_path):
     rows, drops = read("table", path, columns=columns)
     assert rows["time"].tolist() == [1577836800] * 4 and not drops
     assert rows["text"].str.len().tolist() == [1, 2, 1 << 20, 4]
+
+
+@pytest.mark.parametrize(
+    ("date", "date_format"),
+    [
+        ("13/02/2024, 10:00 -", "%d/%m/%Y, %H:%M"),
+        ("\u200e[13.02.24, 10:00:00]", "%d.%m.%y, %H:%M:%S"),
+        ("2/13/24, 10:00\u202fAM -", "%m/%d/%y, %I:%M %p"),
+    ],
+)
+def test_the_lines_of_the_docs_read_chats_of_whatsapp(tmp_path, date, date_format):
+    script = (paths.ROOT / "docs" / "data.md").read_text("utf-8")
+    script = script.split("| WhatsApp |")[1].split("```python\n")[1].split("```")[0]
+    (tmp_path / "chat.py").write_text(script, "utf-8")
+    chat = f"{date} Ann: one: two\n1. more\n{date} Group was made\n{date} Bob: three\n"
+    (tmp_path / "chat.txt").write_text(chat, "utf-8")
+    command = [sys.executable, "chat.py", "chat.txt", "posts.csv", date_format]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    rows, drops = read("table", tmp_path / "posts.csv", columns={"topic": None})
+    assert rows["author"].tolist() == ["Ann", "Bob"] and not drops
+    assert rows["time"].tolist() == [1707818400] * 2
+    assert rows["text"].tolist() == ["one: two\n1. more\n", "three\n"]

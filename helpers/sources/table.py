@@ -52,7 +52,7 @@ MAX_ROUNDED_SHARE = 0.01  # of a file's rows; with more rounded authors it is re
 # Spreadsheets keep 15 digits of a number and programs that know only floats about 17, so the last
 # digit of a long id is 0 then. Of true ids a tenth ends in 0, so this says nothing of a few.
 LONG_ID = re.compile(r"\d{16,}")
-MIN_LONG_IDS = 5
+MIN_LONG_IDS = 3
 MAX_ZERO_SHARE = 0.9
 # errors for a file that cannot be read as its kind
 UNREADABLE = (ValueError, OSError, pa.ArrowException)

@@ -81,7 +81,7 @@ def nearest(options: Namespace) -> None:
     encoder = AuthorEncoder.load(options.encoder)
     with _folders(options.run):
         posts, names = _read(options, options.posts, options.run, encoder)
-        queries = reading.choose_queries(posts, _asked(options, [options.account]))
+        queries = reading.choose_queries(posts, [options.account])
         gallery = posts.gallery_for(encoder, posts.samples(queries))
         _print_ranking(options, gallery, gallery.accounts(queries), queries, names)
 
@@ -324,7 +324,7 @@ def review(options: Namespace) -> None:
     path = Path(options.decisions)
     named = [options.account_a, options.account_b, options.decision]
     if options.add:
-        added = decided_pairs.read_rows(options.add)
+        added = decided_pairs.read_decisions(options.add)
     elif any(named):
         if not all(named):
             raise ValueError("name two accounts and a decision, or none of them")
@@ -373,13 +373,6 @@ def _has_match_page(path):
 def _beginning(path):
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read(1000)
-
-
-def _asked(options, accounts):
-    """Return accounts as messages may show them: without --names, names become pseudonyms."""
-    if options.names:
-        return accounts
-    return [reading.pseudonym_of(name) for name in accounts]
 
 
 def _columns(options):

@@ -1,7 +1,7 @@
 """Read own posts: a file with columns of any name becomes accounts, cleaned as in notebook 01."""
 
-import re
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -52,7 +52,6 @@ STORED_POSTS = 2 * NEWEST_POSTS  # posts of an account kept in memory: enough fo
 STORED_TOKENS = 2 * MAX_TOKENS
 QUERIES = 500  # default number of queries for up to FULL_GALLERY accounts
 FEWER_QUERIES = 100  # default number of queries for more accounts
-PSEUDONYM = re.compile("u[0-9a-f]{16}")  # such as u0123456789abcdef
 
 
 @dataclass(frozen=True)
@@ -341,7 +340,7 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
         max_queries = QUERIES if len(compared) <= FULL_GALLERY else FEWER_QUERIES
         order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
         return list(compared[np.sort(order[:max_queries])])
-    names = [name if name in posts.names else pseudonym_of(name) for name in accounts]
+    names = as_listed(accounts, posts.names)
     known = set(compared)
     missing = sorted(
         {given for given, name in zip(accounts, names, strict=True) if name not in known}
@@ -352,14 +351,45 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
             f"{MIN_POSTS} posts of their own words, or are not of the {MAX_ACCOUNTS:,} largest; "
             f"the first is {missing[0]}"
         )
-    return names
+    return list(dict.fromkeys(names))
 
 
 def pseudonym_of(name: str) -> str:
-    """Return the pseudonym that this machine's key makes of a name; a pseudonym stays as it is."""
-    if PSEUDONYM.fullmatch(name):
-        return name
+    """Return the pseudonym that this machine's key makes of a name, whatever it looks like."""
     return pseudonymiser(pseudonym_key())(name)
+
+
+def as_listed(accounts: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return accounts that a person named as a list names them.
+
+    A list has pseudonyms, or names where these were kept; a person may write either. What is a name
+    in the list's file is taken for a name, even if it looks like a pseudonym. An account that the
+    list lacks becomes the pseudonym of its name.
+
+    Parameters
+    ----------
+    accounts : iterable of str
+        names or pseudonyms, as a person named them.
+    names : iterable of str
+        all accounts of the list.
+    """
+    accounts = list(accounts)
+    listed = set(names)
+    pseudonyms = [pseudonym_of(account) for account in accounts]
+    by_pseudonym = {}
+    if not listed.issuperset(pseudonyms):  # the list keeps names, or somebody wrote a pseudonym
+        by_pseudonym = {pseudonym_of(name): name for name in listed}
+    listed_accounts = []
+    for account, pseudonym in zip(accounts, pseudonyms, strict=True):
+        if pseudonym in listed:
+            listed_accounts.append(pseudonym)
+        elif account in listed:
+            listed_accounts.append(account)
+        elif account in by_pseudonym:
+            listed_accounts.append(by_pseudonym[account])
+        else:
+            listed_accounts.append(by_pseudonym.get(pseudonym, pseudonym))
+    return listed_accounts
 
 
 def own_names(location: str, columns: dict | None = None) -> dict[str, str]:

@@ -14,7 +14,7 @@ import pytest
 from helpers.accounts import answer_page, answer_record, answer_text, review
 from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED, TOO_LITTLE
-from helpers.accounts.decided_pairs import COLUMNS, read_rows
+from helpers.accounts.decided_pairs import COLUMNS, read_decisions
 from helpers.accounts.link_errors import LinkErrors
 from helpers.accounts.samples import texts_of
 from helpers.core import paths
@@ -172,7 +172,7 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
     open_pairs = review.open_pairs(run, decisions)
     count = review.ask_about_pairs(open_pairs, decisions, "ann", lambda _: next(answers))
     assert count == 2 and len(review.open_pairs(run, decisions)) == len(open_pairs) - 2
-    rows = read_rows(decisions)
+    rows = read_decisions(decisions)
     assert rows.decision.tolist() == ["same", "different"] and rows.note[0] == "two words"
     assert main(["mine", str(invented), "--names", "--decisions", str(decisions)]) == 0
     again = pd.read_csv(folder / "pairs.csv")
@@ -189,7 +189,7 @@ def test_review_by_command(tmp_path, capsys, monkeypatch):
     assert main(["review", "b.csv", "x", "z", "different"]) == 0
     assert main(["review", "a.csv", "--add", "b.csv"]) == 0
     assert capsys.readouterr().out.count("csv: 1\n") == 3
-    rows = read_rows("a.csv")
+    rows = read_decisions("a.csv")
     assert list(rows) == list(COLUMNS) and rows.account_b.tolist() == ["y", "z"]
     assert rows.who[0] == "ann" and rows.note[0] == "I asked" and rows.when[0].endswith("Z")
     for words, message in (

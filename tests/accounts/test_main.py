@@ -131,7 +131,22 @@ def test_an_unknown_account_is_called_as_the_user_calls_it(invented, capsys):
     assert main(["nearest", str(invented), "nosuch", "--names"]) == 1
     assert capsys.readouterr().err.rstrip().endswith("the first is nosuch")
     assert main(["nearest", str(invented), "nosuch"]) == 1
-    assert capsys.readouterr().err.rstrip().endswith(f"the first is {pseudonym_of('nosuch')}")
+    assert capsys.readouterr().err.rstrip().endswith("the first is nosuch")
+
+
+def test_accounts_may_have_names_that_look_like_pseudonyms(tmp_path, invented, capsys):
+    """Of this project's own tables, read again; the decided pair becomes one account."""
+    frame = pd.read_csv(invented)
+    name_of = {nick: pseudonym_of(nick) for nick in frame.nick.unique()}
+    frame.assign(nick=frame.nick.map(name_of)).to_csv(tmp_path / "a.csv", index=False)
+    first, second, third = list(name_of.values())[:3]
+    (tmp_path / "d.csv").write_text(f"account_a,account_b,decision\n{first},{second},same\n")
+    asked = ["mine", str(tmp_path / "a.csv"), "--accounts", second, third, "--names"]
+    assert main([*asked, "--decisions", str(tmp_path / "d.csv")]) == 0
+    accounts = pd.read_csv(paths.Run("mine").folder / "accounts.csv").account
+    assert third in accounts.tolist() and {f"{first} + {second}", f"{second} + {first}"} & {
+        *accounts
+    }
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..core import locks, paths
+from ..core.escaping import without_formulas
 from ..core.files import check_target, write_target
 from ..core.progress import progress_bar
 from ..core.terminal import printable
@@ -269,7 +270,7 @@ def _write_matches(targets, shown, record):
     """Write the pairs and the page, and say where they are."""
     of_pairs, of_page = targets
     with write_target(*of_pairs) as partial:
-        shown.to_csv(partial, index=False)
+        without_formulas(shown).to_csv(partial, index=False)
     with write_target(*of_page) as partial:
         partial.write_text(match_page.render_matches(record), "utf-8")
     print(

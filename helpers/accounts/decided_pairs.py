@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.artifacts import atomic_write
+from ..core.escaping import unescape_formula, without_formulas
 from ..core.files import check_readable
 from ..sources.csv_rows import csv_rows
 from .reading import as_listed, pseudonym_of
@@ -56,7 +57,10 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
         )
     place = {column: header.index(column) for column in COLUMNS if column in header}
     empty = dict.fromkeys(COLUMNS, "")
-    decisions = [empty | {column: row[place[column]].strip() for column in place} for row in rows]
+    decisions = []
+    for row in rows:
+        values = {column: unescape_formula(row[place[column]].strip()) for column in place}
+        decisions.append(empty | values)
     if broken_rows["broken_row"] or broken_rows["truncated_file"]:
         raise ValueError(f"{path} has a broken row: no decision may be lost, so mend it first")
     frame = pd.DataFrame(decisions, columns=COLUMNS, dtype=object)
@@ -101,7 +105,7 @@ def add_decisions(path: str | Path, added: pd.DataFrame) -> int:
             row_of_pair[pair] = row
     written = pd.DataFrame(row_of_pair.values(), columns=COLUMNS)
     with atomic_write(path) as partial:
-        written.to_csv(partial, index=False)
+        without_formulas(written).to_csv(partial, index=False)
     old_rows = set(present.itertuples(index=False, name=None))
     return sum(row not in old_rows for row in written.itertuples(index=False, name=None))
 

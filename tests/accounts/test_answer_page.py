@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answer_page, answer_record, answer_text, review
+from helpers.accounts import answer_page, answer_record, answer_text, match_page, review
 from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED, TOO_LITTLE
+from helpers.accounts.commands import _write_matches
 from helpers.accounts.decided_pairs import COLUMNS, read_decisions
 from helpers.accounts.link_errors import LinkErrors
 from helpers.accounts.samples import texts_of
@@ -149,6 +150,21 @@ def test_how_often_a_link_is_wrong_is_said_or_why_not(answer):
 def test_probabilities_are_never_rounded_to_certainty():
     assert answer_text.percent(0.9999) == "over 99%" and answer_text.percent(0.0) == "under 1%"
     assert answer_text.percent(0.851) == "85%"
+
+
+def test_no_name_is_a_formula_in_a_table(answer, record, tmp_path):
+    name = answer.pairs.account_a[0]
+    answer = replace(answer, shown_names={name: "=SUM(A1)"})
+    answer_page.write_answer(answer, record, tmp_path)
+    pairs = pd.read_csv(tmp_path / "pairs.csv")
+    accounts = pd.read_csv(tmp_path / "accounts.csv")
+    assert pairs.account_a[0] == "'=SUM(A1)" and "'=SUM(A1)" in set(accounts.account)
+    assert pairs.probability.dtype == float
+    targets = [(tmp_path / name, [], None, False) for name in ("matches.csv", "matches.html")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(match_page, "render_matches", str)
+        _write_matches(targets, pd.DataFrame({"account_a": ["@ann"], "llr": [-1.0]}), record)
+    assert (tmp_path / "matches.csv").read_text() == "account_a,llr\n'@ann,-1.0\n"
 
 
 def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys):

@@ -1,9 +1,11 @@
 """Decisions of people: what is read, what is refused, and which accounts of two lists they mean."""
 
+import pandas as pd
 import pytest
 
 from helpers.accounts.decided_pairs import (
     COLUMNS,
+    add_decisions,
     decided_pairs,
     read_decisions,
     with_listed_names,
@@ -89,3 +91,19 @@ def test_a_name_that_looks_like_a_pseudonym_is_a_name(read):
     assert with_listed_names(decisions, pseudonyms).account_b[0] == pseudonyms[1]
     with pytest.raises(ValueError, match="both 'same' and 'different'"):
         read(f"{','.join(LIKE_A_PSEUDONYM)},same", f"{','.join(pseudonyms)},different")
+
+
+def test_a_name_that_is_a_formula_is_read_back(tmp_path):
+    path = tmp_path / "decisions.csv"
+    values = {
+        "account_a": "=SUM(A1)",
+        "account_b": "'@Bob",
+        "decision": "same",
+        "note": "-",
+        "who": "",
+    }
+    assert add_decisions(path, pd.DataFrame([values | {"when": ""}])) == 1
+    assert path.read_text().splitlines()[1].startswith("'=SUM(A1),''@Bob,same")
+    decisions = read_decisions(path)
+    assert decisions.iloc[0].to_dict() == values | {"when": ""}
+    assert decided_pairs(decisions, ["=SUM(A1)"], [pseudonym_of("'@Bob")]).same.tolist() == [[0, 0]]

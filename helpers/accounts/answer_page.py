@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..core.artifacts import atomic_write, make_folder, write_json
+from ..core.escaping import without_formulas
 from .answer_record import accounts_table, pairs_table
 from .answer_text import pairs_title
 from .answers import Answer
@@ -58,7 +59,7 @@ def write_answer(answer: Answer, record: dict, folder: Path) -> Path:
         (ACCOUNTS, accounts_table(answer)),
     ):
         with atomic_write(folder / file_name) as partial:
-            table.to_csv(partial, index=False, float_format="%.6f")
+            without_formulas(table).to_csv(partial, index=False, float_format="%.6f")
     write_json(folder / RECORD, record)
     with atomic_write(folder / PAGE) as partial:
         partial.write_text(render(record), "utf-8")

@@ -18,6 +18,7 @@ from .answers import (
 )
 from .encoder import ENOUGH
 from .merging import JOINER
+from .reading import NO_HOURS
 from .samples import MAX_TOKENS, MIN_POSTS, NEWEST_POSTS
 from .validation import MIN_POSTS_OF_HALF
 
@@ -80,8 +81,10 @@ def read_sentences(answer: Answer) -> list[str]:
     if parts:
         sentences.append(f"Left out are accounts that cannot be compared: {', '.join(parts)}.")
     sentences.append(languages.language_sentence(list(answer.accounts.language)))
-    if not posts.hours:
+    if card["columns"]["time"] is None:
         sentences.append("Times of posting are not known, so hours say nothing here.")
+    elif not posts.hours:
+        sentences.append(NO_HOURS)
     if answer.joint_names:
         joint = len(set(answer.joint_names.values()))
         sentences.append(

@@ -16,7 +16,7 @@ from .gallery import EQUAL_LLR, LINK_COSTS, NOBODY, AccountGallery, equal_querie
 from .link_errors import LinkErrors, count_link_errors
 from .list_matching import MIN_KNOWN_PAIRS
 from .merging import merge_accounts
-from .reading import OwnPosts, choose_queries, pseudonym_of
+from .reading import OwnPosts, as_listed, choose_queries
 from .samples import MAX_TOKENS
 
 LINKED = "linked"
@@ -153,7 +153,7 @@ def answer_question(
     """
     if decisions is None:
         decisions = pd.DataFrame(columns=decided_pairs.COLUMNS)
-    decisions = _named_as_in_posts(decisions, posts)
+    decisions = decided_pairs.with_listed_names(decisions, posts.names)
     same = _decided(decisions, decided_pairs.SAME)
     apart = _decided(decisions, decided_pairs.DIFFERENT)
     choice = validation.choose_calibration(
@@ -164,10 +164,13 @@ def answer_question(
     if known:
         encoder = known_encoder
     calibrated = _calibrated_languages(choice, posts)
+    listed_names = as_listed(question.accounts, posts.names)
     posts, joint_names = merge_accounts(posts, same)
     apart = [tuple(joint_names.get(name, name) for name in pair) for pair in apart]
 
-    queried_names = [joint_names.get(name, name) for name in question.accounts]
+    queried_names = [
+        joint_names.get(name, account) for name, account in zip(listed_names, question.accounts)
+    ]
     queries = choose_queries(posts, queried_names)
     gallery = posts.gallery_for(encoder, posts.samples(queries), question.seed)
     gallery = replace(gallery, apart=apart)
@@ -206,19 +209,6 @@ def _measured_on_halves(choice, costs, accounts, seed):
     if len(choice.gallery) >= ENOUGH:
         errors = count_link_errors(choice.gallery, choice.older, costs, accounts)
     return errors, validation.compare_with_tfidf(choice.gallery, choice.older, seed)
-
-
-def _named_as_in_posts(decisions, posts):
-    """Return decisions with the names of posts that were read under their names."""
-    pseudonyms = {*decisions.account_a, *decisions.account_b}
-    if pseudonyms <= set(posts.names):
-        return decisions
-    name_of = {pseudonym_of(name): name for name in posts.names}
-    names = {
-        column: [name_of.get(pseudonym, pseudonym) for pseudonym in decisions[column]]
-        for column in ("account_a", "account_b")
-    }
-    return decisions.assign(**names)
 
 
 def _decided(decisions, decision):

@@ -7,13 +7,13 @@ from ..sources.table import column_names
 # kind of column -> its usual names in lower case; of several in one file the first listed is taken
 USUAL_NAMES = {
     "author": (
-        "author account user username user_name screen_name handle nick nickname sender from "
-        "author_id user_id name by poster member"
+        "author account user username user_name screen_name handle nick nickname sender "
+        "from_id from author_id user_id name by poster member"
     ),
     "text": "text message body content comment post msg tweet selftext posting",
     "time": (
-        "time date timestamp created_at created created_utc datetime sent written posted "
-        "published when ts"
+        "time date_unixtime date timestamp created_at created created_utc datetime sent written "
+        "posted published when ts"
     ),
     "topic": "topic room channel stream subreddit forum thread group list category board",
 }
@@ -38,13 +38,11 @@ def column_types(location: str, given: dict) -> dict[str, str | None]:
     Raises
     ------
     ValueError
-        Where no column of authors or texts is found, a given column is not in the file, the file is
-        separated by semicolons, or it cannot be read.
+        Where no column of authors or texts is found, a given column is not in the file, or the file
+        cannot be read.
     """
     file = Path(location).name
     columns = column_names(location)
-    if len(columns) == 1 and ";" in columns[0]:
-        raise ValueError(f"{file} is separated by ';': save it with commas, or tabs as .tsv")
     listed = ", ".join(repr(column) for column in columns)
     types = {}
     for kind in USUAL_NAMES:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..core import locks, paths
+from ..core.escaping import without_formulas
 from ..core.files import check_target, write_target
 from ..core.progress import progress_bar
 from ..core.terminal import printable
@@ -81,7 +82,7 @@ def nearest(options: Namespace) -> None:
     encoder = AuthorEncoder.load(options.encoder)
     with _folders(options.run):
         posts, names = _read(options, options.posts, options.run, encoder)
-        queries = reading.choose_queries(posts, _asked(options, [options.account]))
+        queries = reading.choose_queries(posts, [options.account])
         gallery = posts.gallery_for(encoder, posts.samples(queries))
         _print_ranking(options, gallery, gallery.accounts(queries), queries, names)
 
@@ -107,7 +108,7 @@ def _compare(options, encoder):
     """Print the answer of :func:`compare`, in whose folders nobody else is at work."""
     posts, names = _read(options, options.posts, f"{options.run}-a", encoder)
     targets, target_names = _read(options, options.others, f"{options.run}-b", encoder)
-    _check_times(posts, targets)
+    posts, targets = _with_common_hours([posts, targets])
     target_hashes = passage_hashes(targets.store, encoder.kinds)
     queries = newest_posts(without_passages(posts.store, encoder.kinds, target_hashes)[0])
     if not len(queries):
@@ -125,12 +126,17 @@ def _compare(options, encoder):
     _print_ranking(options, gallery, queries, query_names, target_names)
 
 
-def _check_times(posts, targets):
-    """Raise ValueError unless both files have times, or neither has."""
-    if posts.hours != targets.hours:
+def _with_common_hours(posts):
+    """Return the posts of two files, whose hours count only where both have them.
+
+    Raises ValueError where only one of the files has times.
+    """
+    if len({own_posts.card["columns"]["time"] is None for own_posts in posts}) > 1:
         raise ValueError(
             "only one of the files has times: name a time column of both, or of neither"
         )
+    hours = all(own_posts.hours for own_posts in posts)
+    return [replace(own_posts, hours=hours) for own_posts in posts]
 
 
 def match(options: Namespace) -> None:
@@ -206,8 +212,7 @@ def _match(options, encoder, sides, decisions, targets):
         )
         for letter, (location, where) in zip("ab", sides, strict=True)
     ]
-    posts = [posts for posts, _ in read]
-    _check_times(*posts)
+    posts = _with_common_hours([posts for posts, _ in read])
     own_posts = list_matching.without_shared_passages(*posts, encoder.kinds)
     encoder, *fitted_on = list_matching.calibrated_on_list(encoder, *own_posts)
     lists = list_matching.TwoLists.of(encoder, *own_posts)
@@ -269,7 +274,7 @@ def _write_matches(targets, shown, record):
     """Write the pairs and the page, and say where they are."""
     of_pairs, of_page = targets
     with write_target(*of_pairs) as partial:
-        shown.to_csv(partial, index=False)
+        without_formulas(shown).to_csv(partial, index=False)
     with write_target(*of_page) as partial:
         partial.write_text(match_page.render_matches(record), "utf-8")
     print(
@@ -324,7 +329,7 @@ def review(options: Namespace) -> None:
     path = Path(options.decisions)
     named = [options.account_a, options.account_b, options.decision]
     if options.add:
-        added = decided_pairs.read_rows(options.add)
+        added = decided_pairs.read_decisions(options.add)
     elif any(named):
         if not all(named):
             raise ValueError("name two accounts and a decision, or none of them")
@@ -373,13 +378,6 @@ def _has_match_page(path):
 def _beginning(path):
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read(1000)
-
-
-def _asked(options, accounts):
-    """Return accounts as messages may show them: without --names, names become pseudonyms."""
-    if options.names:
-        return accounts
-    return [reading.pseudonym_of(name) for name in accounts]
 
 
 def _columns(options):

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from ..core.artifacts import atomic_write
+from ..core.escaping import unescape_formula, without_formulas
 from ..core.files import check_readable
 from ..sources.csv_rows import csv_rows
-from .reading import pseudonym_of
+from .reading import as_listed, pseudonym_of
 
 COLUMNS = ("account_a", "account_b", "decision", "who", "when", "note")
 NEEDED = COLUMNS[:3]
@@ -35,27 +36,13 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
 
     Returns
     -------
-    COLUMNS as text, "" where the file has none; accounts are pseudonyms, whatever the file has.
+    COLUMNS as text, "" where the file has none; accounts are named as in the file.
 
     Raises
     ------
     ValueError
         A column is missing, a row is broken, has no account or another decision than DECISIONS, or
         a pair was decided as the same and as different.
-    """
-    frame = read_rows(path)
-    for column in ("account_a", "account_b"):
-        frame[column] = [pseudonym_of(name) for name in frame[column]]
-    return frame
-
-
-def read_rows(path: str | Path) -> pd.DataFrame:
-    """Return what :func:`read_decisions` does, with the accounts as the file names them.
-
-    Parameters
-    ----------
-    path : str | Path
-        as in :func:`read_decisions`
     """
     path = Path(path)
     check_readable(path)
@@ -70,7 +57,10 @@ def read_rows(path: str | Path) -> pd.DataFrame:
         )
     place = {column: header.index(column) for column in COLUMNS if column in header}
     empty = dict.fromkeys(COLUMNS, "")
-    decisions = [empty | {column: row[place[column]].strip() for column in place} for row in rows]
+    decisions = []
+    for row in rows:
+        values = {column: unescape_formula(row[place[column]].strip()) for column in place}
+        decisions.append(empty | values)
     if broken_rows["broken_row"] or broken_rows["truncated_file"]:
         raise ValueError(f"{path} has a broken row: no decision may be lost, so mend it first")
     frame = pd.DataFrame(decisions, columns=COLUMNS, dtype=object)
@@ -105,24 +95,29 @@ def add_decisions(path: str | Path, added: pd.DataFrame) -> int:
     path = Path(path)
     present = pd.DataFrame(columns=COLUMNS, dtype=object)
     if path.exists():
-        present = read_rows(path)
+        present = read_decisions(path)
     joint = pd.concat([present, added[list(COLUMNS)]], ignore_index=True)
     _check_rows(path, joint)
     _check_contradictions(path, joint)
     row_of_pair = {}
-    for row in joint.itertuples(index=False):
-        pair = _pair(row.account_a, row.account_b)
+    for row, pair in zip(joint.itertuples(index=False), _pairs(joint), strict=True):
         if pair not in row_of_pair or row_of_pair[pair].decision == LATER:
             row_of_pair[pair] = row
     written = pd.DataFrame(row_of_pair.values(), columns=COLUMNS)
     with atomic_write(path) as partial:
-        written.to_csv(partial, index=False)
+        without_formulas(written).to_csv(partial, index=False)
     old_rows = set(present.itertuples(index=False, name=None))
     return sum(row not in old_rows for row in written.itertuples(index=False, name=None))
 
 
-def _pair(left, right):
-    return frozenset([pseudonym_of(left), pseudonym_of(right)])
+def _pairs(decisions):
+    """Return the pair of pseudonyms of each decision; some rows may have names, some pseudonyms."""
+    accounts = {*decisions.account_a, *decisions.account_b}
+    pseudonym = {account: pseudonym_of(account) for account in accounts}
+    written = accounts.intersection(pseudonym.values())  # accounts that other rows call by name
+    pseudonym |= {account: account for account in written}
+    rows = zip(decisions.account_a, decisions.account_b, strict=True)
+    return [frozenset([pseudonym[left], pseudonym[right]]) for left, right in rows]
 
 
 def _check_rows(path, frame):
@@ -140,13 +135,26 @@ def _check_contradictions(path, frame):
     """Raise ValueError where a pair, in either order, is decided as the same and as different."""
     decision_of_pair = {}
     decided = frame[frame.decision != LATER]
-    for row in decided.itertuples():
-        pair = _pair(row.account_a, row.account_b)
+    for row, pair in zip(decided.itertuples(), _pairs(decided), strict=True):
         if decision_of_pair.setdefault(pair, row.decision) != row.decision:
             raise ValueError(
                 f"{path} says of {row.account_a} and {row.account_b} both {SAME!r} and "
                 f"{DIFFERENT!r}: keep one"
             )
+
+
+def with_listed_names(decisions: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return decisions whose accounts are named as a list names them.
+
+    Parameters
+    ----------
+    decisions : DataFrame
+        result of :func:`read_decisions`
+    names : sequence of str
+        all accounts of the list, see :func:`helpers.accounts.reading.as_listed`
+    """
+    columns = ("account_a", "account_b")
+    return decisions.assign(**{column: as_listed(decisions[column], names) for column in columns})
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +187,8 @@ def decided_pairs(
     names_a, names_b : sequence of str
         pseudonyms or names of the accounts of both lists
     """
-    row_a = {pseudonym_of(name): row for row, name in enumerate(names_a)}
-    row_b = {pseudonym_of(name): row for row, name in enumerate(names_b)}
+    row_a = _rows_of_accounts(decisions, names_a)
+    row_b = _rows_of_accounts(decisions, names_b)
     pairs = {decision: set() for decision in DECISIONS}
     unknown = 0
     for left, right, decision in decisions[list(NEEDED)].itertuples(index=False):
@@ -194,3 +202,14 @@ def decided_pairs(
         np.array(sorted(pairs[decision]), int).reshape(-1, 2) for decision in (SAME, DIFFERENT)
     ]
     return DecidedPairs(same, different, unknown)
+
+
+def _rows_of_accounts(decisions, names):
+    """Map the accounts of decisions, as these name them, to their rows in a list of names."""
+    row_of_name = {name: row for row, name in enumerate(names)}
+    accounts = list({*decisions.account_a, *decisions.account_b})
+    rows = {}
+    for account, name in zip(accounts, as_listed(accounts, names), strict=True):
+        if name in row_of_name:
+            rows[account] = row_of_name[name]
+    return rows

@@ -18,7 +18,7 @@ from ..tokens.batch import Samples
 from ..topic.masking import frequent_words, mask_text
 from .columns import column_types
 from .encoder import AuthorEncoder
-from .reading import STORED_POSTS, OwnPosts, tokenise_posts
+from .reading import STORED_POSTS, OwnPosts, has_hours, tokenise_posts
 from .samples import (
     MIN_POSTS,
     distant_halves,
@@ -73,11 +73,11 @@ def read_uncleaned_posts(
     )
     with folder_lock(run.folder, wait=True):
         try:
-            card = collect(run, config)
+            card = collect(run, config, quiet=True)
             newest, kept_names = _newest_posts_of(run, encoder, names)
         finally:
             _delete_posts(run)
-    hours = columns["time"] is not None
+    hours = has_hours(columns, newest)
     return OwnPosts(newest, kept_names, hours, card, run.folder / "vectors.safetensors")
 
 

@@ -412,7 +412,7 @@ def pairs_apart_in_time(lists: TwoLists) -> np.ndarray:
         Times are not known, or most of them are midnight, so that they are dates.
     """
     if not lists.galleries["a"].hours:
-        raise ValueError("--apart-in-time needs times: name a time column")
+        raise ValueError("--apart-in-time needs times with hours: name a time column of both lists")
     samples = [gallery.targets for gallery in lists.galleries.values()]
     return pairs_in_same_minutes(*samples)
 

@@ -1,7 +1,7 @@
 """Read own posts: a file with columns of any name becomes accounts, cleaned as in notebook 01."""
 
-import re
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -39,6 +39,8 @@ MAX_ACCOUNTS = 1_000_000  # of more accounts, those with most posts are kept
 # the same where all accounts are scored, in lists that are matched and before a release
 MAX_SCORED_ACCOUNTS = 100_000
 CHUNK_ACCOUNTS = 100_000  # accounts whose vectors are made at a time
+# of posts in one hour of the day: a larger one says that times are dates, or one time for all
+MAX_HOUR_SHARE = 0.5
 UNREADABLE_SHARE = 0.2  # a larger share of tokens for unknown letters is an error
 # up to so many accounts, queries are compared with all; of more, with those that the index finds
 FULL_GALLERY = 5000
@@ -52,7 +54,7 @@ STORED_POSTS = 2 * NEWEST_POSTS  # posts of an account kept in memory: enough fo
 STORED_TOKENS = 2 * MAX_TOKENS
 QUERIES = 500  # default number of queries for up to FULL_GALLERY accounts
 FEWER_QUERIES = 100  # default number of queries for more accounts
-PSEUDONYM = re.compile("u[0-9a-f]{16}")  # such as u0123456789abcdef
+NO_HOURS = "Times of posting have no hours, so hours say nothing here."
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class OwnPosts:
     names : array
         name of each author of the store, in the same order; a pseudonym by default.
     hours : bool
-        whether the times of posts are known.
+        whether the times of posts are known, with hours, see :func:`has_hours`.
     card : dict
         numbers of rows, posts and accounts that were read, dropped and kept.
     vectors_path : Path
@@ -254,8 +256,25 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
         "share_in_shared_passages": dropped_tokens / max(len(newest.tokens), 1),
     }
     names = np.asarray(whole_store.author_names(), object)[accounts]
-    hours = columns["time"] is not None
+    hours = has_hours(columns, whole_store)
+    if columns["time"] is not None and not hours:
+        print(NO_HOURS)
     return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors")
+
+
+def has_hours(columns: dict, store: TokenStore) -> bool:
+    """Return whether a file tells the hours of its posts.
+
+    Parameters
+    ----------
+    columns : dict
+        result of :func:`helpers.accounts.columns.column_types` for the file
+    store : TokenStore
+        posts of the file
+    """
+    if columns["time"] is None or not store.posts:
+        return False
+    return bool(np.bincount(store.hour).max() <= MAX_HOUR_SHARE * store.posts)
 
 
 def tokenise_posts(run: Run, tokenizer: Tokenizer) -> TokenStore:
@@ -341,7 +360,7 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
         max_queries = QUERIES if len(compared) <= FULL_GALLERY else FEWER_QUERIES
         order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
         return list(compared[np.sort(order[:max_queries])])
-    names = [name if name in posts.names else pseudonym_of(name) for name in accounts]
+    names = as_listed(accounts, posts.names)
     known = set(compared)
     missing = sorted(
         {given for given, name in zip(accounts, names, strict=True) if name not in known}
@@ -352,14 +371,45 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
             f"{MIN_POSTS} posts of their own words, or are not of the {MAX_ACCOUNTS:,} largest; "
             f"the first is {missing[0]}"
         )
-    return names
+    return list(dict.fromkeys(names))
 
 
 def pseudonym_of(name: str) -> str:
-    """Return the pseudonym that this machine's key makes of a name; a pseudonym stays as it is."""
-    if PSEUDONYM.fullmatch(name):
-        return name
+    """Return the pseudonym that this machine's key makes of a name, whatever it looks like."""
     return pseudonymiser(pseudonym_key())(name)
+
+
+def as_listed(accounts: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return accounts that a person named as a list names them.
+
+    A list has pseudonyms, or names where these were kept; a person may write either. What is a name
+    in the list's file is taken for a name, even if it looks like a pseudonym. An account that the
+    list lacks becomes the pseudonym of its name.
+
+    Parameters
+    ----------
+    accounts : iterable of str
+        names or pseudonyms, as a person named them.
+    names : iterable of str
+        all accounts of the list.
+    """
+    accounts = list(accounts)
+    listed = set(names)
+    pseudonyms = [pseudonym_of(account) for account in accounts]
+    by_pseudonym = {}
+    if not listed.issuperset(pseudonyms):  # the list keeps names, or somebody wrote a pseudonym
+        by_pseudonym = {pseudonym_of(name): name for name in listed}
+    listed_accounts = []
+    for account, pseudonym in zip(accounts, pseudonyms, strict=True):
+        if pseudonym in listed:
+            listed_accounts.append(pseudonym)
+        elif account in listed:
+            listed_accounts.append(account)
+        elif account in by_pseudonym:
+            listed_accounts.append(by_pseudonym[account])
+        else:
+            listed_accounts.append(by_pseudonym.get(pseudonym, pseudonym))
+    return listed_accounts
 
 
 def own_names(location: str, columns: dict | None = None) -> dict[str, str]:

@@ -11,8 +11,16 @@ from ..core import paths
 from ..core.artifacts import read_json
 from ..core.terminal import printable
 from .answer_page import PAGE, RECORD
-from .decided_pairs import COLUMNS, DECISIONS, DIFFERENT, LATER, SAME, add_decisions, read_decisions
-from .reading import pseudonym_of
+from .decided_pairs import (
+    COLUMNS,
+    DECISIONS,
+    DIFFERENT,
+    LATER,
+    SAME,
+    add_decisions,
+    read_decisions,
+    with_listed_names,
+)
 
 KEYS = {"s": SAME, "d": DIFFERENT, "l": LATER}
 QUIT = "q"
@@ -59,16 +67,15 @@ def open_pairs(run: paths.Run, path: Path) -> list[dict]:
             f"{paths.display_path(run.folder)} has no {PAGE}: run `authorbook mine` first, or name "
             "two accounts and a decision"
         )
-    decided = set()
-    if path.exists():
-        decisions = read_decisions(path)
-        settled = decisions[decisions.decision != LATER]
-        decided = {frozenset(pair) for pair in zip(settled.account_a, settled.account_b)}
-    return [pair for pair in read_json(record)["pairs"] if _names(pair) not in decided]
-
-
-def _names(pair):
-    return frozenset([pseudonym_of(pair["key_a"]), pseudonym_of(pair["key_b"])])
+    pairs = read_json(record)["pairs"]
+    if not path.exists():
+        return pairs
+    decisions = read_decisions(path)
+    settled = decisions[decisions.decision != LATER]
+    names = {pair["key_a"] for pair in pairs} | {pair["key_b"] for pair in pairs}
+    settled = with_listed_names(settled, names)
+    decided = {frozenset(pair) for pair in zip(settled.account_a, settled.account_b)}
+    return [pair for pair in pairs if frozenset([pair["key_a"], pair["key_b"]]) not in decided]
 
 
 def pair_text(pair: dict) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..cleaning.text import clean_post
+from ..sources.table import NO_TOPIC
 from ..sources.timestamps import unix_seconds
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore, concat_ranges
@@ -17,7 +18,7 @@ from ..tokens.store import TokenStore, concat_ranges
 MAX_TOKENS = 128  # number of tokens that are read of each post
 MIN_POSTS = 4  # accounts with fewer posts are left out: they show too little of a style
 NEWEST_POSTS = 64  # number of posts that are read of each account, the newest ones
-UNKNOWN_TOPIC = ""  # the name of a topic that is not known
+UNKNOWN_TOPIC = NO_TOPIC  # the name of a topic that is not known
 
 Posts = Sequence[Sequence[str]]  # one list of texts per account, oldest first
 

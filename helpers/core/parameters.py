@@ -20,6 +20,7 @@ from .paths import checked_name
 PLAIN_TYPES = (bool, int, float, str, list, tuple, dict, type(None))
 IPYTHON_NAMES = {"In", "Out", "exit", "quit"}
 BOOLEANS = {"true": True, "false": False}  # papermill's -p passes booleans as these texts
+PAPERMILL_EXAMPLES = {"list": "[a, b]", "dict": "{a: b}"}  # values that -p cannot pass
 SEED_BOUNDS = (0, 2**32 - 1)
 MAX_TEXT_CHARS = 4096  # as long as the longest path of a file
 MAX_SHOWN_CHARS = 200  # of a value in a message
@@ -137,7 +138,7 @@ def check(
     messages = []
     for name, hint in declared.items():
         try:
-            checked[name] = _of_type(namespace[name], hint)
+            checked[name] = _of_type(name, namespace[name], hint)
             _check_value(checked[name], allowed.get(name), name in may_be_empty)
             if name in rising and checked[name] != sorted(checked[name]):
                 raise ValueError(f"must rise, not {shown(checked[name])}")
@@ -158,8 +159,8 @@ def _is_parameter(name, value):
     return type(value) in PLAIN_TYPES
 
 
-def _of_type(value, hint):
-    """Return a value converted to the type of its annotation ``hint``.
+def _of_type(name, value, hint):
+    """Return the value of a parameter converted to the type of its annotation ``hint``.
 
     ValueError says which type is needed, and which value was there.
     """
@@ -176,6 +177,9 @@ def _of_type(value, hint):
     message = f"must be {kind}, not {type(value).__name__} {shown(value)}"
     if hint is float and isinstance(value, str):
         message += " (in YAML write 1.0e-4, not 1e-4)"
+    for container, example in PAPERMILL_EXAMPLES.items():
+        if kind.startswith(container) and isinstance(value, str):
+            message += f' (papermill\'s -p passes a text: write -y "{name}: {example}")'
     raise ValueError(message)
 
 

@@ -45,6 +45,7 @@ from ..core.paths import Run
 from ..core.progress import progress_bar
 from . import daft_engine, deduplicate, personal_names
 from .capacity import step_row
+from .loss_lines import loss_lines
 from .posts_table import SCHEMA, open_database
 from .selection import corpus_statistics
 
@@ -132,11 +133,13 @@ def collect(
     memory_limit: str = "2GB",
     workers: int = 2,
     engine: str = "duckdb",
+    quiet: bool = False,
 ) -> dict:
     """Write the posts of a source to ``posts.parquet`` of a run; return the data card.
 
-    A finished table with the same settings is kept, and so is the file of every part that was
-    already read with them.
+    Reasons that dropped many rows are printed, see :mod:`helpers.corpus.loss_lines`. A finished
+    table with the same settings is kept, and so is the file of every part that was already read
+    with them.
 
     Parameters
     ----------
@@ -149,6 +152,8 @@ def collect(
         cluster Daft uses all processors instead.
     engine
         One of ENGINES; all write the same bytes.
+    quiet
+        Whether nothing is printed about dropped rows.
 
     Returns
     -------
@@ -170,7 +175,11 @@ def collect(
     if config.keep_copies and engine == "daft":
         raise ValueError("keep_copies: the engine daft drops copies; take the engine duckdb")
     with folder_lock(run.folder, wait=True):
-        return _collect(run, config, memory_limit, workers, engine)
+        card = _collect(run, config, memory_limit, workers, engine)
+    if not quiet:
+        for line in loss_lines(card, config.location, config.columns):
+            print(line)
+    return card
 
 
 def _collect(run, config, memory_limit, workers, engine):
@@ -205,7 +214,7 @@ def _collect(run, config, memory_limit, workers, engine):
     card = config.model_dump() | _account(total.counts, merged)
     card |= {"location": _public(config.location), "pseudonymise": key is not None}
     known_words = personal_names.identifying_words(total.people, total.heard)
-    card |= _facts(posts, card, known_words)
+    card |= _facts(posts, card, known_words, config)
     card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
     write_json(run.data_card, card)
     made.note(folder)
@@ -338,15 +347,16 @@ def _account(read_counts, merge_counts):
     return {"rows_read": rows_read, **drops, "truncated": truncated, **notes, **changes}
 
 
-def _facts(posts, card, known_words):
+def _facts(posts, card, known_words, config):
     """Return statistics of the posts table; raise where its size is not what the card says."""
     drops = {name: count for name, count in card.items() if name.startswith("dropped_")}
     rows_read = card["rows_read"]
     posts_left = rows_read - sum(drops.values())
     if not posts_left:
+        lines = loss_lines(card, config.location, config.columns)
         raise ValueError(
             f"nothing is left of {rows_read} posts of source {card['source']!r}: "
-            f"{drops or 'none there'}"
+            f"{' '.join(lines) or drops or 'none there'}"
         )
     facts = corpus_statistics(posts)
     if facts["posts"] != posts_left:

@@ -160,6 +160,18 @@ class WordNgrams:
         return self.ngrams.get_feature_names_out()
 
 
+class NoTerms:
+    """The weighting of texts that have no term in common: one feature, which no text has."""
+
+    def transform(self, texts: list[str]) -> sparse.csr_matrix:
+        """Return rows of zeros (N, 1) for N texts."""
+        return sparse.csr_matrix((len(texts), 1), dtype=np.float32)
+
+    def get_feature_names_out(self) -> np.ndarray:
+        """Return the name of the one feature."""
+        return np.array(["no term"], object)
+
+
 def _products(word_counts, ngrams_of_words):
     """Return how often each n-gram stands in each text, columns ascending."""
     blocks = []
@@ -273,7 +285,8 @@ def count_matrix(tokens: Tensor, vocabulary: int, buckets: int) -> sparse.csr_ma
 class TfidfEncoder(Encoder):
     """Turn the terms of each sample into a sparse unit row of weights.
 
-    A sample without any known term has a zero row, so its scores are 0, not NaN.
+    A sample without any known term has a zero row, so its scores are 0, not NaN. All samples have
+    one where the fitted texts leave no term, such as those of stop words only.
 
     Parameters
     ----------
@@ -298,14 +311,9 @@ class TfidfEncoder(Encoder):
             samples of training authors, or the targets of a gallery
         max_tokens : int
             L, tokens read of each post
-
-        Raises
-        ------
-        ValueError
-            If the texts hold no term.
         """
         documents = self._documents(samples, max_tokens)
-        self.weighting.fit(documents)
+        self._fitted(self.weighting.fit, documents)
         self.dim = self.weighting.transform(documents[:1]).shape[1]
         return self
 
@@ -319,9 +327,18 @@ class TfidfEncoder(Encoder):
         samples, max_tokens : Samples, int
             as in :meth:`fit`
         """
-        rows = _unit_rows(self.weighting.fit_transform(self._documents(samples, max_tokens)))
+        documents = self._documents(samples, max_tokens)
+        rows = _unit_rows(self._fitted(self.weighting.fit_transform, documents))
         self.dim = rows.shape[1]
         return rows
+
+    def _fitted(self, fit, documents):
+        """Return what a fitting method of the weighting does; rows of zeros without any term."""
+        try:
+            return fit(documents)
+        except ValueError:  # scikit-learn's and WordNgrams', where no term is left
+            self.weighting = NoTerms()
+            return self.weighting.transform(documents)
 
     def _documents(self, samples, max_tokens):
         """Return what the weighting is fitted on, and make ready for so many samples."""

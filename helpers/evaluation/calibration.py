@@ -20,6 +20,7 @@ from .detection import (
     error_rates,
     min_dcf,
 )
+from .scores import refuse_nan
 
 # Bounds of an estimated prior: no list is without second accounts for certain, and where scores
 # are higher than in calibration, every account would seem to have one.
@@ -135,11 +136,12 @@ def fit_log_odds(
     Raises
     ------
     ValueError
-        If all pairs are of one kind.
+        If all pairs are of one kind, or a score is NaN.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
+    refuse_nan(features)
     if same.all() or not same.any():
         raise ValueError(f"{same.sum()} of {len(same)} pairs are of one account: both are needed")
     scaler = StandardScaler()
@@ -160,10 +162,16 @@ def estimate_prior(log_odds: np.ndarray) -> float:
     ----------
     log_odds : (Q,) of each query the logarithm of the mean likelihood ratio of all targets
 
+    Raises
+    ------
+    ValueError
+        If a ratio is NaN.
+
     References
     ----------
     Saerens, Latinne and Decaestecker 2002.
     """
+    refuse_nan(log_odds, "likelihood ratios")
     share = MIN_PRIOR
     for _ in range(PRIOR_STEPS):
         share = expit(log_odds + logit(share)).mean()
@@ -208,11 +216,17 @@ def cllr(llr: np.ndarray, same: np.ndarray) -> float:
     same : (N,) bool
         whether a trial is of one account.
 
+    Raises
+    ------
+    ValueError
+        If a ratio is NaN.
+
     References
     ----------
     Brummer and du Preez 2006.
     """
     llr = np.asarray(llr)
+    refuse_nan(llr, "likelihood ratios")
     same = np.asarray(same, bool)
     of_one = np.logaddexp(0, -llr[same]).mean()
     of_two = np.logaddexp(0, llr[~same]).mean()
@@ -264,7 +278,13 @@ def reliability_bins(
     Columns ``low``, ``high``, ``predicted`` (mean), ``observed`` (share), ``observed_low``,
     ``observed_high`` (95%, Wilson's, as if pairs did not depend on each other), ``same``,
     ``different`` (counts).
+
+    Raises
+    ------
+    ValueError
+        If a ratio is NaN.
     """
+    refuse_nan(llr, "likelihood ratios")
     same = np.asarray(same, bool)
     predicted = probability(llr, prior)
     weight = np.where(same, prior / same.sum(), (1 - prior) / (~same).sum())

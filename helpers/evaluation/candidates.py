@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .scores import refuse_nan
+
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
@@ -17,7 +19,7 @@ class Candidates:
     Attributes
     ----------
     pairs : (N, 2) int, row of the query and row of the target, in this order
-    scores : (N,) float64, higher ones for likelier partners
+    scores : (N,) float64, higher ones for likelier partners; NaN is a ValueError
     queries, targets : Q and T, numbers of accounts of both lists
     """
 
@@ -25,6 +27,9 @@ class Candidates:
     scores: np.ndarray
     queries: int
     targets: int
+
+    def __post_init__(self):
+        refuse_nan(self.scores)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -50,9 +55,9 @@ def _keys(pairs):
 
 
 def all_candidates(scores: np.ndarray) -> Candidates:
-    """Return all pairs of a matrix (Q, T) of scores that are above -inf."""
+    """Return all pairs of a matrix (Q, T) of scores but those of -inf."""
     scores = np.asarray(scores)
-    pairs = np.argwhere(scores > -np.inf)
+    pairs = np.argwhere(scores != -np.inf)
     return Candidates(pairs, scores[tuple(pairs.T)].astype(np.float64), *scores.shape)
 
 
@@ -70,10 +75,16 @@ def best_candidates(
         are none
     queries, targets : Q and T, numbers of accounts of both lists
     best : number of pairs that are kept of each account
+
+    Raises
+    ------
+    ValueError
+        If a score is NaN.
     """
     best_of_targets = np.full((targets, best), -np.inf, np.float32)
     columns = []
     for part, scores in blocks:
+        refuse_nan(scores)
         lowest_of_query = _best_of_rows(scores, best).min(1)
         best_of_targets = _best_of_rows(np.hstack([best_of_targets, scores.T]), best)
         lowest = np.minimum(lowest_of_query[:, None], best_of_targets.min(1))

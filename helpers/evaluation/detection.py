@@ -239,11 +239,12 @@ def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: flo
 
     Returns
     -------
-    (...), one share for each curve.
+    (...), one share for each curve; NaN where a rate is.
     """
     right = prior * (1 - p_miss)
-    wrong = (1 - prior) * p_fa
-    return np.where(right >= precision * (right + wrong), 1 - p_miss, 0).max(-1)
+    accepted = right + (1 - prior) * p_fa
+    recall = np.where(right >= precision * accepted, 1 - p_miss, 0)
+    return np.where(np.isnan(accepted), np.nan, recall).max(-1)
 
 
 def detection_metrics(

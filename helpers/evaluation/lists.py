@@ -12,6 +12,7 @@ import pandas as pd
 
 from .bootstrap import metric_table, percentile_interval, resample_weights
 from .candidates import Candidates
+from .scores import refuse_nan
 
 PRECISIONS = {"A@P90": 0.9, "A@P99": 0.99}
 METRICS = ("MRR", "R@1", *PRECISIONS)
@@ -60,8 +61,9 @@ def best_answers(candidates: Candidates, values: np.ndarray, same: np.ndarray) -
     Raises
     ------
     ValueError
-        If a query has several partners.
+        If a query has several partners, or a value is NaN.
     """
+    refuse_nan(values, "values")
     if (same.sum(1) > 1).any():
         raise ValueError("a query of two lists has one partner at most")
     row, column = candidates.pairs.T

@@ -75,7 +75,7 @@ def pan_metrics(
     Raises
     ------
     ValueError
-        As :func:`check_answers`.
+        As :func:`check_answers`, and if the definition is unknown.
     """
     scores, same = check_answers(scores, same)
     area = float(roc_auc_score(same, scores))
@@ -97,7 +97,14 @@ def named_pan_metrics(
         "pan21" or "pan20", see :func:`pan_metrics`.
     weights : (N,)
         how often each pair counts.
+
+    Raises
+    ------
+    ValueError
+        If the definition is unknown.
     """
+    if definition not in DEFINITIONS:
+        raise ValueError(f"definition {definition!r}: one of {', '.join(DEFINITIONS)}")
     total = weights.sum()
     accepted = scores > 0.5
     skipped = scores == 0.5

@@ -22,7 +22,7 @@ from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import bootstrap_means, metric_table
 from .models import System, as_model
-from .scores import TILE
+from .scores import TILE, refuse_nan
 from .trials import Trials, communities
 
 RECALL_AT = (1, 4, 8)  # R@k is the share of queries with a rank of at most k
@@ -110,7 +110,13 @@ def best_ranks(scores: np.ndarray, positives: sparse.csr_matrix) -> np.ndarray:
     Returns
     -------
     (Q,) float64, from 1 on
+
+    Raises
+    ------
+    ValueError
+        If a score is NaN.
     """
+    refuse_nan(scores)
     query = np.repeat(np.arange(len(scores)), np.diff(positives.indptr))
     own = scores[query, positives.indices]
     first = positives.indptr[:-1]
@@ -153,7 +159,13 @@ def ranking_metrics(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd
     Returns
     -------
     Columns ``value``, ``low`` and ``high``, a row for each metric (khan2021 section 4.2).
+
+    Raises
+    ------
+    ValueError
+        If a rank is NaN.
     """
+    refuse_nan(rank, "ranks")
     recalls = {f"R@{k}": rank <= k for k in RECALL_AT}
     return bootstrap_means(
         {"MRR": 1 / rank, **recalls, "mean_rank": rank}, rank.index, resamples, seed
@@ -249,7 +261,7 @@ def ranking_differences(
     Raises
     ------
     ValueError
-        If the queries differ.
+        If the queries differ, or a rank is NaN.
     """
     ranks = ranks if isinstance(ranks, Sequence) else [ranks]
     base = base if isinstance(base, Sequence) else [base]
@@ -258,6 +270,7 @@ def ranking_differences(
         raise ValueError("ranks to compare are not of the same queries")
     ranks = np.stack(ranks)
     base = np.stack(base)
+    refuse_nan(np.stack([*ranks, *base]), "ranks")
     columns = {
         "MRR_difference": (1 / ranks).mean(0) - (1 / base).mean(0),
         "R@8_difference": (ranks <= 8).mean(0) - (base <= 8).mean(0),

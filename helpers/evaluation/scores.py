@@ -77,6 +77,23 @@ def round_in_place(scores: Tensor) -> Tensor:
     return scores.mul_(GRID).round_().mul_(1 / GRID)
 
 
+def refuse_nan(values: np.ndarray, kind: str = "scores") -> None:
+    """Raise ValueError where a value is NaN: it is neither higher nor lower than any other.
+
+    Parameters
+    ----------
+    values : array of any shape
+    kind : what the values are, for the message
+    """
+    is_nan = np.isnan(values)
+    if is_nan.any():
+        first = tuple(np.argwhere(is_nan)[0].tolist())
+        raise ValueError(
+            f"{is_nan.sum()} of {is_nan.size} {kind} are no numbers (NaN); the first stands at "
+            f"{', '.join(map(str, first))}, counted from 0"
+        )
+
+
 def score_moments(scores: np.ndarray, axis: int) -> np.ndarray:
     """Sum scores and their squares along an axis, tile by tile.
 

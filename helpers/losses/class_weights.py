@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
+from .distances import unit_vectors
+
 
 class ArcFace(nn.Module):
     """Compute the additive angular margin softmax, mean over samples.
@@ -52,8 +54,8 @@ class ArcFace(nn.Module):
         """
         precision = torch.promote_types(embeddings.dtype, self.weight.dtype)
         embeddings = embeddings.to(precision)
-        class_vectors = nnf.normalize(self.weight.to(precision), dim=1)
-        cosine = nnf.normalize(embeddings, dim=1) @ class_vectors.T
+        class_vectors = unit_vectors(self.weight.to(precision))
+        cosine = unit_vectors(embeddings) @ class_vectors.T
         true_cosine = cosine.gather(1, labels[:, None])
 
         # clamped, as the root has an infinite slope at 0
@@ -64,7 +66,7 @@ class ArcFace(nn.Module):
         true_logit = torch.where(beyond_end, continued, with_margin)
 
         logits = cosine.scatter(1, labels[:, None], true_logit)
-        return nnf.cross_entropy(self.scale * logits, labels)
+        return _mean_cross_entropy(self.scale * logits, labels)
 
 
 class SoftmaxCrossEntropy(nn.Module):
@@ -104,9 +106,16 @@ class SoftmaxCrossEntropy(nn.Module):
         """
         precision = torch.promote_types(embeddings.dtype, self.weight.dtype)
         embeddings = embeddings.to(precision)
-        unit = nnf.normalize(embeddings, dim=1)
+        unit = unit_vectors(embeddings)
         if self.centred:
-            unit = nnf.normalize(unit - unit.mean(0), dim=1)
+            unit = unit_vectors(unit - unit.mean(0))
         scaled = unit * math.sqrt(embeddings.shape[1])
         logits = nnf.linear(scaled, self.weight.to(precision), self.bias.to(precision))
-        return nnf.cross_entropy(logits, labels)
+        return _mean_cross_entropy(logits, labels)
+
+
+def _mean_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the cross-entropy, mean over samples; 0 for no samples, where torch's is NaN."""
+    if not len(labels):
+        return logits.sum()
+    return nnf.cross_entropy(logits, labels)

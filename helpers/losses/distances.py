@@ -3,9 +3,9 @@
 from typing import Literal, get_args
 
 import torch
-import torch.nn.functional as nnf
 from torch import Tensor
 
+SHORTEST_LENGTH = 1e-6  # a shorter vector counts as 0: it is rounding, and has no direction
 Distance = Literal["euclidean", "cosine", "raw"]
 DISTANCES = get_args(Distance)
 
@@ -27,10 +27,27 @@ def pair_masks(labels: Tensor) -> tuple[Tensor, Tensor]:
     return same_author & ~diagonal, ~same_author
 
 
+def unit_vectors(embeddings: Tensor) -> Tensor:
+    """Scale vectors to unit length; those below SHORTEST_LENGTH become 0, with a gradient of 0.
+
+    The gradient of a vector is divided by its length. Without a bound, a vector of length 0 would
+    have a gradient of 1e12, beside which clipping leaves nothing of the others.
+
+    Parameters
+    ----------
+    embeddings : (B, D), B vectors of D values
+
+    Returns
+    -------
+    (B, D), for other vectors the values and gradients of ``torch.nn.functional.normalize``
+    """
+    length = embeddings.norm(dim=1, keepdim=True)
+    return embeddings / length.masked_fill(length < SHORTEST_LENGTH, torch.inf)
+
+
 def pairwise_cosines(embeddings: Tensor) -> Tensor:
     """Return the cosines (B, B) of B vectors (B, D) of any length, in float32 or more precisely."""
-    precision = torch.promote_types(embeddings.dtype, torch.float32)
-    unit = nnf.normalize(embeddings.to(precision), dim=1)
+    unit = unit_vectors(_precise(embeddings))
     return unit @ unit.T
 
 
@@ -57,7 +74,8 @@ def pairwise_distances(embeddings: Tensor, distance: Distance = "euclidean") -> 
     if distance not in DISTANCES:  # possible where a loss is called without a config
         raise ValueError(f"distance {distance!r}: one of {', '.join(DISTANCES)}")
     if distance == "raw":
-        return torch.cdist(embeddings, embeddings, compute_mode="donot_use_mm_for_euclid_dist")
+        points = _precise(embeddings)
+        return torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
     cosine_distances = (1 - pairwise_cosines(embeddings)).clamp(min=0)
     if distance == "cosine":
         return cosine_distances
@@ -65,3 +83,8 @@ def pairwise_distances(embeddings: Tensor, distance: Distance = "euclidean") -> 
     # The root has an infinite slope at 0. So below 1e-12 the distance is 0, without a gradient, and
     # clamp keeps the slope finite in the branch that where() does not take.
     return torch.where(squared > 1e-12, squared.clamp(min=1e-12).sqrt(), 0.0)
+
+
+def _precise(embeddings: Tensor) -> Tensor:
+    """Return embeddings in float32, or as they are where they are more precise."""
+    return embeddings.to(torch.promote_types(embeddings.dtype, torch.float32))

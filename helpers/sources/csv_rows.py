@@ -1,6 +1,7 @@
 """Rows of CSV files that people made: of any length, with stray quotes, cut, in two encodings."""
 
 import csv
+import re
 import warnings
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -20,11 +21,18 @@ MIN_SWALLOWED_DELIMITERS = 8
 # stands for a carriage return within a value, at which csv.reader would end the row; a text that is
 # decoded with "surrogateescape" never holds it
 BARE_RETURN = "\udc0d"
+DELIMITERS = ",;\t|"  # letters that may part the values of a row
+# a first line that names the delimiter, as Excel reads and writes it
+DELIMITER_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*', re.IGNORECASE)
+QUOTED = re.compile(r'"[^"]*"')
 csv.field_size_limit(MAX_LINE_BYTES)
 
 
 def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
     """Yield the rows of a CSV file, its header first; blank lines are skipped.
+
+    The delimiter is the one of DELIMITERS that the header has most of, or the one that a first line
+    such as ``sep=;`` names.
 
     Of a row with a stray quote only the first line is dropped: the lines that the open quote
     swallowed are read again.
@@ -42,7 +50,7 @@ def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
     path : Path
         path of the file, which :func:`helpers.core.files.read_pieces` unpacks
     delimiter : str
-        the letter between two values
+        the letter between two values where the header does not decide
     drops : Counter
         number of drops by reason, increased in place
 
@@ -53,8 +61,9 @@ def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
         long.
     """
     with open_text(path) as file:
-        lines = _CsvLines(file, delimiter, drops)
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        lines = _CsvLines(file, drops)
+        lines.delimiter = lines.find_delimiter(delimiter)
+        reader = csv.reader(lines, delimiter=lines.delimiter, strict=True)
         n_columns = 0
         warned = set()
         while True:
@@ -115,9 +124,9 @@ class _CsvLines:
     The end of the file and damage to it end the iteration.
     """
 
-    def __init__(self, file, delimiter, drops):
+    def __init__(self, file, drops):
         self.file = file
-        self.delimiter = delimiter
+        self.delimiter = ""
         self.drops = drops
         self.pending = deque()  # lines that are to be read again
         self.row_lines = []  # lines of the row being read; "" is the file's end, None damage
@@ -140,6 +149,23 @@ class _CsvLines:
                 "characters; an open quote?"
             )
         return line
+
+    def find_delimiter(self, usual):
+        """Return the delimiter that the first lines of the file tell, else the usual one.
+
+        The header stays to be read; blank lines and one that names the delimiter do not.
+        """
+        line = self.read_line()
+        while line and not line.strip("\r\n"):
+            self.row_number += 1
+            line = self.read_line()
+        named = DELIMITER_LINE.fullmatch(line or "")
+        if named:
+            self.row_number += 1
+            return named[1]
+        self.pending.append(line)
+        header = QUOTED.sub("", line or "")
+        return max(usual + DELIMITERS, key=header.count)
 
     def read_line(self):
         """Return the next line, "" at the end of the file, None where it is damaged (counted).

@@ -1,12 +1,15 @@
 """Tables with one post per row: Parquet, CSV (or TSV) and JSON lines.
 
-CSV and JSON lines may be packed (.gz, .bz2, .xz, .zst). Files are read in batches, so a file may be
-larger than memory. Times may be timestamps (naive ones count as UTC), ISO 8601 text, dates written
-as digits, or numbers since 1970, see :func:`helpers.sources.timestamps.unix_seconds`. Text is
-UTF-8, or UTF-16 with a mark at its start; bytes that are not UTF-8 are read as cp1252.
+The values of a row of CSV are parted by commas, semicolons, tabs or bars, whatever the file's
+ending, see :func:`helpers.sources.csv_rows.csv_rows`. CSV and JSON lines may be packed (.gz, .bz2,
+.xz, .zst). Files are read in batches, so a file may be larger than memory. Times may be timestamps
+(naive ones count as UTC), ISO 8601 text, dates written as digits, or numbers since 1970, see
+:func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8, or UTF-16 with a mark at its start;
+bytes that are not UTF-8 are read as cp1252.
 """
 
 import math
+import re
 from collections import Counter
 from functools import partial
 from itertools import chain, islice, pairwise
@@ -32,6 +35,25 @@ from .timestamps import unix_seconds
 FRAME_ROWS = 50_000  # most rows of one frame
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# what to do with files of other endings
+REMEDIES = {
+    ".json": "write one JSON object a line into a .jsonl file, see docs/data.md",
+    ".txt": "rename it to .csv, .tsv or .jsonl, as its lines are",
+    ".xlsx": "save the sheet as CSV (UTF-8)",
+    ".xls": "save the sheet as CSV (UTF-8)",
+    ".ods": "save the sheet as CSV (UTF-8)",
+}
+NO_TOPIC = "(no topic)"  # topic of a post whose topic is empty
+# A number that was rounded: a float beyond 2 ** 53, or as spreadsheets show long numbers (1.2E+17).
+# The value may be one of several that "/" joins.
+ROUNDED = r"(?:^|/)-?(?:\d(?:[.,]\d+)?[eE]\+\d+|\d{17,}\.0+)(?:/|$)"
+EXACT_FLOATS = 2**53  # whole floats up to here are exact
+MAX_ROUNDED_SHARE = 0.01  # of a file's rows; with more rounded authors it is refused
+# Spreadsheets keep 15 digits of a number and programs that know only floats about 17, so the last
+# digit of a long id is 0 then. Of true ids a tenth ends in 0, so this says nothing of a few.
+LONG_ID = re.compile(r"\d{16,}")
+MIN_LONG_IDS = 3
+MAX_ZERO_SHARE = 0.9
 # errors for a file that cannot be read as its kind
 UNREADABLE = (ValueError, OSError, pa.ArrowException)
 TEXT = pa.large_string()
@@ -48,13 +70,20 @@ def parts(
 
     Drops counted: broken_row (a row of a CSV file with a stray quote, or with more or fewer values
     than columns; a warning names the first of a file), broken_json, truncated_file; other_value
-    (see ``where``); empty_author, empty_text, empty_topic, bad_time, bot (a row counts under the
-    first of these five that fits). Noted: note_cp1252, rows with bytes that are not UTF-8;
-    note_rows_in_quotes, rows of a CSV file with a value that seems to hold other rows (a warning
-    names the first of a file).
+    (see ``where``); empty_author, rounded_author, empty_text, bad_time, bot (a row counts under the
+    first of these five that fits). Noted: note_empty_topic, posts without a topic; note_cp1252,
+    rows with bytes that are not UTF-8; note_rows_in_quotes, rows of a CSV file with a value that
+    seems to hold other rows (a warning names the first of a file).
 
     A number is named as a person writes it, in a file of any kind: 10.0 as 10. A truth value is
-    "True" or "False".
+    "True" or "False". A number that was rounded names nobody, since different ids look alike then:
+    such rows are dropped as rounded_author, and a file with many is refused.
+
+    All posts with an empty topic have one topic, NO_TOPIC. For a split by topic, and for whatever
+    compares topics, it is a topic like any other.
+
+    A text of JSON may be a list of strings and objects with a ``text``, as Telegram writes words in
+    bold and links; they are joined.
 
     Parameters
     ----------
@@ -76,7 +105,8 @@ def parts(
     ------
     ValueError
         A location is missing, ``columns`` names an unknown column of the posts table, or a file is
-        unreadable, is empty, or lacks a column (the message lists those that it has).
+        unreadable, is empty, lacks a column (the message lists those that it has), or has rounded
+        numbers for authors.
     """
     file_columns = _file_columns(columns or {})
     where = where or {}
@@ -100,16 +130,21 @@ def column_names(location: str | Path) -> list[str]:
     path = resolve(location)
     check_readable(path)
     if not _kind(path):
-        raise ValueError(
+        message = (
             f"table: {path} is none of {', '.join(KINDS)} (or one of the text kinds, packed as "
             f"{', '.join(OPENERS)})"
         )
+        if _suffix(path) in REMEDIES:
+            message += f": {REMEDIES[_suffix(path)]}"
+        raise ValueError(message)
     try:
         names = _column_names(path)
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
     if not names:
-        row = "JSON object" if _kind(path) == "jsonl" else "row"
+        row = "row"
+        if _kind(path) == "jsonl":
+            row = f"JSON object on a line of its own: {REMEDIES['.json']}"
         raise ValueError(f"table: {path.name} is empty or cut: it holds no {row}")
     return names
 
@@ -139,20 +174,83 @@ def author_names(location: str | Path, column: str) -> list[str]:
     return sorted(names)
 
 
+def bad_time(location: str | list[str], column: str) -> str:
+    """Return the first value that is no time in a column of some files, "" if all are empty.
+
+    Parameters
+    ----------
+    location : str or list of str
+        as :func:`parts` takes it
+    column : str
+        the column of times
+    """
+    for path in source_files("table", location, _kind).values():
+        for batch in _batches(path, [column], Counter()):
+            times = batch.column(column)
+            bad_times = times.filter(pa.array(unix_seconds(times) < 0))
+            for value in bad_times.to_pylist():
+                if value is not None and str(value).strip():
+                    return str(value)
+    return ""
+
+
 def _frames(columns, where, path, drops):
     """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
     needed = _needed(columns | {"where": list(where)})
+    ids = _Ids(columns["author"])
     try:
         for batch in _batches(path, needed, drops, columns["text"]):
             for column, value in where.items():
                 is_read = _text(batch, [column], "author", path.stem) == value
                 drops["other_value"] += int((~is_read).sum())
                 batch = batch.filter(pa.array(is_read))
-            frame = _frame(batch, columns, bare_path(path).stem, drops)
+            frame = _frame(batch, columns, bare_path(path).stem, drops, ids)
             if len(frame):
                 yield frame
+        ids.check()
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
+
+
+class _Ids:
+    """Look for rounded numbers in a file's column of authors, whose rows come in batches."""
+
+    def __init__(self, file_columns):
+        self.column = ", ".join(map(repr, file_columns))
+        self.rows = 0
+        self.rounded_rows = 0
+        self.rounded = ""  # one of the rounded numbers
+        self.long_ids = set()
+
+    def are_rounded(self, authors):
+        """Return for each author of a batch whether it is a rounded number, and count these."""
+        is_rounded = authors.str.contains(ROUNDED, na=False)
+        self.rows += len(authors)
+        self.rounded_rows += int(is_rounded.sum())
+        for author in authors[is_rounded].head(1):
+            self.rounded = author
+        self.long_ids.update(filter(LONG_ID.fullmatch, authors.dropna().unique()))
+        return is_rounded
+
+    def check(self):
+        """Raise ValueError where many authors of the file are rounded numbers."""
+        remedy = (
+            "so different people look alike. Export the ids as text, or take another column; a "
+            "spreadsheet keeps them if the column has the format Text before they are read into it"
+        )
+        if self.rounded_rows > MAX_ROUNDED_SHARE * self.rows:
+            raise ValueError(
+                f"the column {self.column} holds rounded numbers, such as {self.rounded!r}, in "
+                f"{self.rounded_rows:,} of {self.rows:,} rows, {remedy}"
+            )
+        ending_in_zero = [name for name in self.long_ids if name.endswith("0")]
+        is_enough = len(self.long_ids) >= MIN_LONG_IDS
+        if is_enough and len(ending_in_zero) >= MAX_ZERO_SHARE * len(self.long_ids):
+            raise ValueError(
+                f"the column {self.column} holds ids that seem rounded, such as "
+                f"{min(ending_in_zero)!r}: {len(ending_in_zero):,} of {len(self.long_ids):,} long "
+                f"ones end in 0, {remedy}"
+            )
 
 
 def _batches(path, needed, drops, prose=()):
@@ -193,10 +291,10 @@ def _needed(columns):
     return [name for name in names if name is not None]
 
 
-def _frame(batch, columns, stem, drops):
+def _frame(batch, columns, stem, drops, ids):
     """Return the posts of a batch; count the dropped rows by reason.
 
-    ``stem`` is the name of the batch's file without endings.
+    ``stem`` is the name of the batch's file without endings, ``ids`` the :class:`_Ids` of the file.
     """
     frame = pd.DataFrame(index=range(len(batch)))
     for name, file_columns in columns.items():
@@ -210,14 +308,19 @@ def _frame(batch, columns, stem, drops):
     bots = [author for author in frame["author"].dropna().unique() if is_bot(author)]
     faults = {
         "empty_author": _is_blank(frame["author"]),
+        "rounded_author": ids.are_rounded(frame["author"]),
         "empty_text": _is_blank(frame["text"]),
-        "empty_topic": _is_blank(frame["topic"]),
         "bad_time": frame["time"] < 0,
         "bot": frame["author"].isin(bots),
     }
     reason = np.select([fault.to_numpy(bool) for fault in faults.values()], list(faults), "")
     drops.update(reason[reason != ""].tolist())
-    return frame[reason == ""].reset_index(drop=True)
+    frame = frame[reason == ""].reset_index(drop=True)
+    has_no_topic = _is_blank(frame["topic"])
+    if has_no_topic.any():
+        drops["note_empty_topic"] += int(has_no_topic.sum())
+        frame["topic"] = frame["topic"].mask(has_no_topic, NO_TOPIC)
+    return frame
 
 
 def _is_blank(texts):
@@ -258,7 +361,7 @@ def _as_texts(column, name):
     column = column.cast(TEXT)
     column.validate(full=True)  # Parquet may call bytes a text that are not UTF-8
     if name == "author":  # the number of a person may be a text such as "10.0"
-        column = pc.replace_substring_regex(column, r"^(-?\d+)\.0+$", r"\1")
+        column = pc.replace_substring_regex(column, r"^(-?\d{1,16})\.0+$", r"\1")
     return column
 
 
@@ -341,16 +444,32 @@ def _json_objects(path, drops):
 
 
 def _value_text(value, is_prose=False):
-    """Return a value as text; None where it is neither text, truth value nor finite number."""
+    """Return a value as text; None where it is neither text, truth value nor finite number.
+
+    Prose may be a list of strings and of objects with a "text".
+    """
+    if isinstance(value, list) and is_prose:
+        value = "".join([_piece_text(piece) for piece in value])
     if isinstance(value, str) and is_prose:
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, str):
         return escape_surrogates(value)
     if isinstance(value, float) and value.is_integer():
+        if abs(value) > EXACT_FLOATS:
+            return f"{value:.16e}"
         return str(int(value))
     if isinstance(value, int) or isinstance(value, float) and math.isfinite(value):
         return str(value)
     return None
+
+
+def _piece_text(piece):
+    """Return the text of a piece of prose, a string or an object; "" where it has none."""
+    if isinstance(piece, dict):
+        piece = piece.get("text")
+    if isinstance(piece, str):
+        return piece
+    return ""
 
 
 def _check_columns(path, columns):

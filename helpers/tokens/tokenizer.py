@@ -7,6 +7,7 @@ it did in pretraining, such as by lower case.
 """
 
 import io
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
@@ -30,6 +31,7 @@ from ..core.errors import file_error, packages_of, readable_file
 from ..core.locks import folder_lock
 from . import pretrained_tokenizers
 
+MIN_VOCABULARY = 300  # fewest subwords that are learned
 VERSION = 1  # raised when the same posts and settings give other tokens
 # texts per call of a Hugging Face tokenizer, whose output takes much more memory than the ids
 CHUNK_TEXTS = 500
@@ -117,9 +119,9 @@ class SentencePiece(Tokenizer):
                 minloglevel=2,
             )
         except RuntimeError as error:
-            reason = str(error).strip().splitlines()[-1]
             raise ValueError(
-                f"SentencePiece cannot learn {vocabulary} tokens from these texts: {reason}"
+                f"SentencePiece cannot learn {vocabulary} tokens from these texts: "
+                f"{_what_would_do(str(error))}"
             ) from None
         return cls(model.getvalue())
 
@@ -150,6 +152,20 @@ class SentencePiece(Tokenizer):
         if self._processor.is_unknown(token):
             return "\ufffd"
         return self._processor.id_to_piece(token).replace("\u2581", " ")
+
+
+def _what_would_do(reason):
+    """Say in plain words what lets a training succeed; ``reason`` is SentencePiece's own."""
+    highest = re.search(r"set it to a value <= (\d+)", reason)
+    lowest = re.search(r"smaller than required_chars. \d+ vs (\d+)", reason)
+    if highest and int(highest[1]) >= MIN_VOCABULARY:
+        return f"take a vocabulary of {highest[1]} or fewer, or more texts"
+    if lowest:
+        return f"they hold more letters than that: take a vocabulary of {lowest[1]} or more"
+    return (
+        "they are too few or too alike for any vocabulary: take more texts, or the tokenizer "
+        '"bytes", which learns nothing'
+    )
 
 
 class Bytes(Tokenizer):
@@ -301,8 +317,10 @@ def prepare_text(
     model = b""
     made_of = [VERSION, kind]
     if kind == "sentencepiece":
-        if not 300 <= vocabulary <= 2**16:
-            raise ValueError(f"vocabulary {vocabulary}: 300..65,536, so that an id fits 16 bits")
+        if not MIN_VOCABULARY <= vocabulary <= 2**16:
+            raise ValueError(
+                f"vocabulary {vocabulary}: {MIN_VOCABULARY}..65,536, so that an id fits 16 bits"
+            )
         made_of += [vocabulary, sentences, seed, file_fingerprint(posts)]
     if kind == "huggingface":
         model = pretrained_tokenizers.tokenizer_file(pretrained_model)

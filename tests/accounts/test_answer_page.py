@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answer_page, answer_record, answer_text, review
+from helpers.accounts import answer_page, answer_record, answer_text, match_page, review
 from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED, TOO_LITTLE
-from helpers.accounts.decided_pairs import COLUMNS, read_rows
+from helpers.accounts.commands import _write_matches
+from helpers.accounts.decided_pairs import COLUMNS, read_decisions
 from helpers.accounts.link_errors import LinkErrors
 from helpers.accounts.samples import texts_of
 from helpers.core import paths
@@ -151,6 +152,21 @@ def test_probabilities_are_never_rounded_to_certainty():
     assert answer_text.percent(0.851) == "85%"
 
 
+def test_no_name_is_a_formula_in_a_table(answer, record, tmp_path):
+    name = answer.pairs.account_a[0]
+    answer = replace(answer, shown_names={name: "=SUM(A1)"})
+    answer_page.write_answer(answer, record, tmp_path)
+    pairs = pd.read_csv(tmp_path / "pairs.csv")
+    accounts = pd.read_csv(tmp_path / "accounts.csv")
+    assert pairs.account_a[0] == "'=SUM(A1)" and "'=SUM(A1)" in set(accounts.account)
+    assert pairs.probability.dtype == float
+    targets = [(tmp_path / name, [], None, False) for name in ("matches.csv", "matches.html")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(match_page, "render_matches", str)
+        _write_matches(targets, pd.DataFrame({"account_a": ["@ann"], "llr": [-1.0]}), record)
+    assert (tmp_path / "matches.csv").read_text() == "account_a,llr\n'@ann,-1.0\n"
+
+
 def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys):
     assert main(["mine", str(invented), "--names"]) == 0
     folder = tmp_path / "outputs" / "mine"
@@ -172,7 +188,7 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
     open_pairs = review.open_pairs(run, decisions)
     count = review.ask_about_pairs(open_pairs, decisions, "ann", lambda _: next(answers))
     assert count == 2 and len(review.open_pairs(run, decisions)) == len(open_pairs) - 2
-    rows = read_rows(decisions)
+    rows = read_decisions(decisions)
     assert rows.decision.tolist() == ["same", "different"] and rows.note[0] == "two words"
     assert main(["mine", str(invented), "--names", "--decisions", str(decisions)]) == 0
     again = pd.read_csv(folder / "pairs.csv")
@@ -189,7 +205,7 @@ def test_review_by_command(tmp_path, capsys, monkeypatch):
     assert main(["review", "b.csv", "x", "z", "different"]) == 0
     assert main(["review", "a.csv", "--add", "b.csv"]) == 0
     assert capsys.readouterr().out.count("csv: 1\n") == 3
-    rows = read_rows("a.csv")
+    rows = read_decisions("a.csv")
     assert list(rows) == list(COLUMNS) and rows.account_b.tolist() == ["y", "z"]
     assert rows.who[0] == "ann" and rows.note[0] == "I asked" and rows.when[0].endswith("Z")
     for words, message in (

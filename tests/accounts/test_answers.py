@@ -255,7 +255,7 @@ def test_decisions_are_read_as_they_were_added(tmp_path):
         decided_pairs.add_decisions(path, decisions(("b", "a", "same"), ("d", "c", "different")))
         == 1
     )
-    rows = decided_pairs.read_rows(path)
+    rows = decided_pairs.read_decisions(path)
     assert rows[["account_a", "account_b", "decision"]].to_numpy().tolist() == [
         ["a", "b", "same"],
         ["d", "c", "different"],

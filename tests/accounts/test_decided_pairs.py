@@ -1,8 +1,15 @@
 """Decisions of people: what is read, what is refused, and which accounts of two lists they mean."""
 
+import pandas as pd
 import pytest
 
-from helpers.accounts.decided_pairs import COLUMNS, decided_pairs, read_decisions
+from helpers.accounts.decided_pairs import (
+    COLUMNS,
+    add_decisions,
+    decided_pairs,
+    read_decisions,
+    with_listed_names,
+)
 from helpers.accounts.reading import pseudonym_of
 
 
@@ -28,7 +35,7 @@ def test_a_file_with_all_columns_and_one_with_the_needed(read):
     assert tuple(whole.columns) == COLUMNS and whole.note[0] == "seen, twice"
     short = read(" Ann,Bob ,later")
     assert tuple(short.columns) == COLUMNS
-    assert short.account_a[0] == whole.account_a[0] == pseudonym_of("Ann")
+    assert short.account_a[0] == whole.account_a[0] == "Ann"
     assert short.iloc[0, 2:].tolist() == ["later", "", "", ""]
     assert len(read()) == 0
 
@@ -69,3 +76,34 @@ def test_accounts_are_found_in_two_lists(read):
     assert decided.unknown == 1
     swapped = decided_pairs(decisions, [pseudonym_of("Bob"), "Eve"], ["Dan", "Ann"])
     assert swapped.same.tolist() == [[0, 1]] and swapped.different.tolist() == [[1, 0]]
+
+
+LIKE_A_PSEUDONYM = ("u0123456789abcdef", "ufedcba9876543210")
+
+
+def test_a_name_that_looks_like_a_pseudonym_is_a_name(read):
+    decisions = read(f"{','.join(LIKE_A_PSEUDONYM)},same")
+    pseudonyms = [pseudonym_of(name) for name in LIKE_A_PSEUDONYM]
+    assert not set(pseudonyms) & set(LIKE_A_PSEUDONYM)
+    for first in (pseudonyms[0], LIKE_A_PSEUDONYM[0]):
+        for second in (pseudonyms[1], LIKE_A_PSEUDONYM[1]):
+            assert decided_pairs(decisions, ["Ann", first], [second]).same.tolist() == [[1, 0]]
+    assert with_listed_names(decisions, pseudonyms).account_b[0] == pseudonyms[1]
+    with pytest.raises(ValueError, match="both 'same' and 'different'"):
+        read(f"{','.join(LIKE_A_PSEUDONYM)},same", f"{','.join(pseudonyms)},different")
+
+
+def test_a_name_that_is_a_formula_is_read_back(tmp_path):
+    path = tmp_path / "decisions.csv"
+    values = {
+        "account_a": "=SUM(A1)",
+        "account_b": "'@Bob",
+        "decision": "same",
+        "note": "-",
+        "who": "",
+    }
+    assert add_decisions(path, pd.DataFrame([values | {"when": ""}])) == 1
+    assert path.read_text().splitlines()[1].startswith("'=SUM(A1),''@Bob,same")
+    decisions = read_decisions(path)
+    assert decisions.iloc[0].to_dict() == values | {"when": ""}
+    assert decided_pairs(decisions, ["=SUM(A1)"], [pseudonym_of("'@Bob")]).same.tolist() == [[0, 0]]

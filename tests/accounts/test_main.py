@@ -85,6 +85,23 @@ def test_compare(invented, tmp_path, capsys):
     assert ["newcomer", "demo-0003"] in [[row[0], row[3]] for row in rows]
 
 
+def test_lost_rows_and_dates_without_hours_are_said(invented, tmp_path, capsys):
+    """One line a reason, and hours count in no file where one has none."""
+    frame = pd.read_csv(invented).rename(columns={"written": "time"})
+    times = pd.to_datetime(frame.time)
+    days = frame.assign(time=times.dt.strftime("%Y-%m-%d"))
+    days.loc[days.index % 4 == 0, "time"] = "13.02.2024 10:00"
+    days.to_csv(tmp_path / "days.csv", index=False)
+    assert main(["compare", str(invented), str(tmp_path / "days.csv"), "-k", "1"]) == 0
+    said = capsys.readouterr().out
+    lost = (days.index % 4 == 0).sum()
+    assert f"{lost:,} of {len(days):,} rows were dropped: the time in column 'time' cannot" in said
+    assert said.count("rows were dropped") == said.count("have no hours") == 1
+    days.drop(columns="time").to_csv(tmp_path / "none.csv", index=False)
+    assert main(["compare", str(invented), str(tmp_path / "none.csv")]) == 1
+    assert "only one of the files has times" in capsys.readouterr().err
+
+
 def test_counts_are_printed_as_integers(invented, capsys):
     assert main(["nearest", str(invented), "newcomer", "-k", "2", "--names"]) == 0
     header, best, second, nobody = capsys.readouterr().out.splitlines()[:4]
@@ -131,7 +148,22 @@ def test_an_unknown_account_is_called_as_the_user_calls_it(invented, capsys):
     assert main(["nearest", str(invented), "nosuch", "--names"]) == 1
     assert capsys.readouterr().err.rstrip().endswith("the first is nosuch")
     assert main(["nearest", str(invented), "nosuch"]) == 1
-    assert capsys.readouterr().err.rstrip().endswith(f"the first is {pseudonym_of('nosuch')}")
+    assert capsys.readouterr().err.rstrip().endswith("the first is nosuch")
+
+
+def test_accounts_may_have_names_that_look_like_pseudonyms(tmp_path, invented, capsys):
+    """Of this project's own tables, read again; the decided pair becomes one account."""
+    frame = pd.read_csv(invented)
+    name_of = {nick: pseudonym_of(nick) for nick in frame.nick.unique()}
+    frame.assign(nick=frame.nick.map(name_of)).to_csv(tmp_path / "a.csv", index=False)
+    first, second, third = list(name_of.values())[:3]
+    (tmp_path / "d.csv").write_text(f"account_a,account_b,decision\n{first},{second},same\n")
+    asked = ["mine", str(tmp_path / "a.csv"), "--accounts", second, third, "--names"]
+    assert main([*asked, "--decisions", str(tmp_path / "d.csv")]) == 0
+    accounts = pd.read_csv(paths.Run("mine").folder / "accounts.csv").account
+    assert third in accounts.tolist() and {f"{first} + {second}", f"{second} + {first}"} & {
+        *accounts
+    }
 
 
 @pytest.fixture(scope="module")

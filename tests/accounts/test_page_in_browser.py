@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from helpers.accounts.answer_page import render
-from helpers.accounts.decided_pairs import read_rows
+from helpers.accounts.decided_pairs import read_decisions
 
 websocket = pytest.importorskip("websocket")
 BROWSERS = ("chromium", "google-chrome", "chromium-browser")
@@ -97,7 +97,7 @@ def test_the_page_saves_what_was_decided(browser, tmp_path, record):
     assert browser.value_of(DECIDE % json.dumps(NOTE)) == "2 decided."
     saved = tmp_path / "decisions.csv"
     wait_for(saved.exists)
-    rows = read_rows(saved)
+    rows = read_decisions(saved)
     keys = [(record["pairs"][row]["key_a"], record["pairs"][row]["key_b"]) for row in (0, 2)]
     assert list(zip(rows.account_a, rows.account_b, strict=True)) == keys
     assert list(rows.decision) == ["same", "different"]

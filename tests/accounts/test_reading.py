@@ -14,7 +14,7 @@ from backports import zstd
 
 from helpers.accounts import columns, reading, validation
 from helpers.accounts.gallery import NOBODY, AccountGallery
-from helpers.accounts.samples import NoPosts, samples_of, texts_of
+from helpers.accounts.samples import UNKNOWN_TOPIC, NoPosts, samples_of, texts_of
 from helpers.core.paths import Run
 from helpers.corpus.collect import parts_folder
 
@@ -89,10 +89,9 @@ def test_all_kinds_of_files(tmp_path, kind, encoder):
     assert all(name.startswith("u") and len(name) == 17 for name in mine.names)
     back = reading.own_names(str(path))
     assert {back[name] for name in mine.names} == set(frame.user)
-    assert (
-        reading.pseudonym_of("person 3") in back
-        and reading.pseudonym_of(mine.names[0]) == mine.names[0]
-    )
+    pseudonym = reading.pseudonym_of("person 3")
+    assert pseudonym in back
+    assert reading.choose_queries(mine, ["person 3", pseudonym]) == [pseudonym]
 
 
 @pytest.mark.parametrize(
@@ -386,10 +385,53 @@ def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
     assert not parts_folder(Run("forms")).exists(), "parts list authors by name"
 
 
-def test_a_semicolon_is_no_comma(tmp_path):
-    (tmp_path / "a.csv").write_text("user;text\na;b\n")
-    with pytest.raises(ValueError, match="separated by ';'"):
-        columns.column_types(str(tmp_path / "a.csv"), {})
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_a_file_of_other_delimiters_is_read(tmp_path, encoder, delimiter):
+    frame = written(tmp_path / "a.csv")
+    frame.to_csv(tmp_path / "a.csv", index=False, sep=delimiter)
+    mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
+    assert mine.card["accounts"] == 6
+    assert set(reading.own_names(str(tmp_path / "a.csv")).values()) == set(frame.user)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ("id type date date_unixtime from from_id text", "from_id text date_unixtime None"),
+        ("AuthorID Author Date Content Attachments Reactions", "Author Content Date None"),
+        ("author body created_utc id subreddit", "author body created_utc subreddit"),
+    ],
+)
+def test_columns_of_exports_are_guessed(tmp_path, names, expected):
+    (tmp_path / "a.csv").write_text(names.replace(" ", ",") + "\n")
+    types = columns.column_types(str(tmp_path / "a.csv"), {})
+    assert [str(types[kind]) for kind in ("author", "text", "time", "topic")] == expected.split()
+
+
+@pytest.mark.parametrize("time", ["", "T00:00:00Z", "T12:30:00Z", "T00:00:00+02:00"])
+def test_dates_without_hours_are_no_hours(tmp_path, encoder, capsys, time):
+    frame = written(tmp_path / "a.csv")
+    days = frame.date.str[:10]
+    frame.assign(date=days + time).to_csv(tmp_path / "b.csv", index=False)
+    mine = reading.read_posts(Run("any"), str(tmp_path / "b.csv"), encoder)
+    assert mine.hours is False and reading.NO_HOURS in capsys.readouterr().out
+    frame.assign(date="2024-01-01T15:00:00Z").to_csv(tmp_path / "c.csv", index=False)
+    assert not reading.read_posts(Run("any"), str(tmp_path / "c.csv"), encoder).hours
+    capsys.readouterr()
+    mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
+    assert mine.hours is True and not capsys.readouterr().out
+
+
+def test_an_empty_topic_loses_no_post(tmp_path, encoder, capsys):
+    frame = written(tmp_path / "a.csv")
+    frame.loc[frame.index % 5 > 0, "room"] = ""
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
+    assert mine.store.posts == len(frame) and set(mine.store.meta["topics"]) == {
+        "all",
+        UNKNOWN_TOPIC,
+    }
+    assert mine.card["note_empty_topic"] == (frame.room == "").sum()
 
 
 def test_a_map_is_not_fitted_on_galleries_too_small(mine, encoder):

@@ -34,18 +34,26 @@ def test_rooms_go_with_their_posts(encoder):
             ([["c", "d", "e"]], [["tea", 7, float("nan")]]),
         )
     )
-    assert module.rooms_of(first.store).tolist() == ["tea", ""]
+    assert module.rooms_of(first.store).tolist() == ["tea", module.UNKNOWN_TOPIC]
     joined = module.concatenate_samples(first, second)
-    assert module.rooms_of(joined.store).tolist() == ["tea", "", "tea", "7", ""]
+    assert module.rooms_of(joined.store).tolist() == [
+        "tea",
+        module.UNKNOWN_TOPIC,
+        "tea",
+        "7",
+        module.UNKNOWN_TOPIC,
+    ]
     assert module.rooms_of(module.in_memory(joined[np.array([2, 0])]).store).tolist() == [
         "tea",
         "7",
-        "",
+        module.UNKNOWN_TOPIC,
         "tea",
     ]
     unlisted = store_in_memory([2])
     unlisted.meta["topics"], unlisted.topic[:] = ["a"], [0, 1]
-    assert module.rooms_of(unlisted).tolist() == ["a", ""], "the last row is any other topic"
+    assert module.rooms_of(unlisted).tolist() == ["a", module.UNKNOWN_TOPIC], (
+        "the last row is any other topic"
+    )
 
 
 def test_a_post_without_own_words_is_left_out(encoder):

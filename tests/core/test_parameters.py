@@ -135,6 +135,20 @@ def test_a_parameter_may_be_called_like_an_attribute_of_pydantic():
 def test_a_type_is_named_as_it_was_written():
     with pytest.raises(ValueError, match=r"must be list\[int\], not str 'x'"):
         check(notebook(sizes="x"))
+
+
+@pytest.mark.parametrize(
+    "name, text, option",
+    [
+        ("losses", "[topk]", '-y "losses: [a, b]"'),
+        ("sizes", "[1, 2]", '-y "sizes: [a, b]"'),
+        ("extra", "{a: 1}", '-y "extra: {a: b}"'),
+    ],
+)
+def test_what_papermill_needs_for_lists_is_said(name, text, option):
+    with pytest.raises(ValueError) as error:
+        check(notebook(**{name: text}))
+    assert str(error.value).endswith(f"(papermill's -p passes a text: write {option})")
     with pytest.raises(ValueError, match=r"must be str \| None, not int 3"):
         check(notebook(window=3))
 

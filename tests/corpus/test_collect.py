@@ -389,7 +389,9 @@ def test_what_is_collected_is_for_its_owner_alone(source):
 
 
 def test_nothing_left_is_an_error_that_says_why(source):
-    with pytest.raises(ValueError, match="nothing is left of 366 posts.*dropped_short"):
+    with pytest.raises(
+        ValueError, match="nothing is left of 366 posts.*dropped: posts shorter than"
+    ):
         collect(min_chars=9_000)
     assert not posts_of("a").exists() and not paths.Run("a").data_card.exists()
 

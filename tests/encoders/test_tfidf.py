@@ -12,7 +12,8 @@ from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 from helpers.encoders import base, tfidf
 from helpers.encoders.base import batches_of, embed
-from helpers.encoders.tfidf import WEIGHTINGS, TfidfEncoder, fit_tfidf, shapes
+from helpers.encoders.tfidf import TEXT_KINDS, WEIGHTINGS, TfidfEncoder, fit_tfidf, shapes
+from helpers.evaluation.models import GalleryTfidf, as_model
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
@@ -266,3 +267,20 @@ def test_rows_are_unit_or_zero_never_nan(make_store, kind):
     )
     lengths = np.asarray(vectors.multiply(vectors).sum(1)).ravel()
     np.testing.assert_allclose(lengths, [0, 1, 1], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "kind, texts",
+    [
+        ("tfidf_word", ["the of and", "to the in of"]),  # stop words only
+        ("tfidf_word", ["alpha beta", "beta alpha"]),  # words of more than 90% of the texts
+        *[(kind, ["", ""]) for kind in TEXT_KINDS],
+    ],
+)
+def test_texts_without_a_term_have_rows_of_zeros(write_posts, tmp_path, kind, texts):
+    rows = [(f"a{number % 6}", number, "x", texts[number % 2]) for number in range(24)]
+    store = build_store(write_posts(sorted(rows)), tmp_path / "store", Bytes().encode, [], "v1")
+    samples = windows(store, store.author_offsets[:-1], [4] * 6)
+    for member in (GalleryTfidf(kind, Bytes()), fit_tfidf(kind, store, Bytes())):
+        (_, scores), *_ = as_model(member).scores(samples, samples)
+        assert scores.shape == (6, 6) and not scores.any()

@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from helpers.core import paths
+from helpers.evaluation.decisions import fit_decision, fit_shift, threshold_surface
 from helpers.evaluation.pan_files import evaluate_answers as evaluate_files
 from helpers.evaluation.pan_metrics import (
     DEFINITIONS,
@@ -113,8 +114,6 @@ class TestMetrics:
     def test_errors(self, scores, same, message):
         with pytest.raises(ValueError, match=message):
             pan_metrics(scores, same)
-        with pytest.raises(KeyError, match="pan19"):
-            pan_metrics([0.1, 0.2], [0, 1], "pan19")
 
 
 @pytest.mark.skipif(
@@ -129,6 +128,12 @@ def test_published_results_of_pan_2020(system):
     old = evaluate_files(*files, definition="pan20").value
     assert round(old["overall"], 3) == OVERALL_2020[system]
     assert round(old["F_0.5u"], 3) == PUBLISHED[system]["F_0.5u"]
+
+
+@pytest.mark.parametrize("measure", [pan_metrics, threshold_surface, fit_decision, fit_shift])
+def test_an_unknown_definition_is_told_the_valid_ones(measure):
+    with pytest.raises(ValueError, match="definition 'pan19': one of pan21, pan20"):
+        measure(*trials(), definition="pan19")
 
 
 def test_auc_by_topic():

@@ -1,11 +1,21 @@
 """Scores against double precision; the rounding rule; blocks, tiles, sparse and raw rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from helpers.evaluation import scores
+from helpers.evaluation import (
+    calibration,
+    decisions,
+    detection,
+    lists,
+    pan_metrics,
+    ranking,
+    scores,
+)
+from helpers.evaluation.candidates import all_candidates, best_candidates
 from helpers.evaluation.scores import (
     GRID,
     SplitRows,
@@ -141,3 +151,65 @@ def test_sums_of_scores_leave_the_scores_as_they_are(kind):
         np.testing.assert_allclose(sums, before.sum(axis, dtype=float), atol=1e-6)
         np.testing.assert_allclose(squares, (before.astype(float) ** 2).sum(axis), atol=1e-6)
     np.testing.assert_array_equal(scores, before)
+
+
+MATRIX = np.eye(60)
+VALUES = np.linspace(0.1, 0.9, 60)
+SAME = np.arange(60) % 2 == 0
+RANKS = pd.Series(np.arange(1.0, 61))
+# each function with values that it takes; NaN is then put among them
+METRICS_OF_VALUES = {
+    "best_ranks": (MATRIX, lambda v: ranking.best_ranks(v, sparse.eye(60, format="csr"))),
+    "ranking_metrics": (RANKS, lambda v: ranking.ranking_metrics(v, resamples=2)),
+    "ranking_differences": (RANKS, lambda v: ranking.ranking_differences(v, RANKS, 0, 2)),
+    "compare_rankings": (RANKS, lambda v: ranking.compare_rankings(RANKS, v, 0, 2)),
+    "all_candidates": (MATRIX, all_candidates),
+    "best_candidates": (MATRIX, lambda v: best_candidates([(slice(0, 60), v)], 60, 60, 2)),
+    "with_scores": (MATRIX.ravel(), all_candidates(MATRIX).with_scores),
+    "best_answers": (
+        MATRIX.ravel(),
+        lambda v: lists.best_answers(all_candidates(MATRIX), v, MATRIX.astype(bool)),
+    ),
+    "count_scores": (VALUES, lambda v: detection.count_scores(v, SAME)),
+    "fit_calibration": (VALUES, lambda v: calibration.fit_calibration(v, SAME)),
+    "fit_log_odds": (VALUES, lambda v: calibration.fit_log_odds(v[:, None], SAME)),
+    "estimate_prior": (VALUES, calibration.estimate_prior),
+    "cllr": (VALUES, lambda v: calibration.cllr(v, SAME)),
+    "min_cllr": (VALUES, lambda v: calibration.min_cllr(v, SAME)),
+    "reliability_bins": (VALUES, lambda v: calibration.reliability_bins(v, SAME)),
+    "calibration_metrics": (VALUES, lambda v: calibration.calibration_metrics(v, SAME)),
+    "pan_metrics": (VALUES, lambda v: pan_metrics.pan_metrics(v, SAME)),
+    "score_overlap": (VALUES, lambda v: pan_metrics.score_overlap(v, SAME)),
+    "auc_by_topic": (VALUES, lambda v: pan_metrics.auc_by_topic(v, SAME, SAME)),
+    "auc_by_comparison": (VALUES, lambda v: pan_metrics.auc_by_comparison(v, SAME, SAME)),
+    "threshold_surface": (VALUES, lambda v: decisions.threshold_surface(v, SAME, grid=[0.5])),
+    "fit_decision": (VALUES, lambda v: decisions.fit_decision(v, SAME)),
+    "fit_shift": (VALUES, lambda v: decisions.fit_shift(v, SAME)),
+    "legacy_min_max": (VALUES, decisions.legacy_min_max),
+}
+
+
+@pytest.mark.parametrize("name", METRICS_OF_VALUES)
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_no_metric_takes_nan(name, everywhere):
+    values, measure = METRICS_OF_VALUES[name]
+    values = values.copy()
+    measure(values.copy())
+    values[slice(None) if everywhere else 7] = np.nan
+    with pytest.raises(ValueError, match="NaN|not finite|in \\[0, 1\\]|finite distances"):
+        measure(values)
+
+
+def test_the_first_nan_is_named():
+    values = np.zeros((3, 4))
+    values[1:, 2] = np.nan
+    with pytest.raises(
+        ValueError, match="2 of 12 ratios are no numbers .NaN.; the first stands at 1, 2, counted"
+    ):
+        scores.refuse_nan(values, "ratios")
+
+
+def test_a_curve_without_a_rate_has_no_recall():
+    rates = np.array([[0.0, 0.5, 1.0], [np.nan] * 3])
+    recall = detection.recall_at(rates, 1 - rates, 0.5, 0.5)
+    assert recall[0] == 1 and np.isnan(recall[1])

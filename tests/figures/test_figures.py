@@ -560,6 +560,12 @@ def test_long_names_leave_place_for_the_figure():
     assert max(len(trace.name) for trace in figure.data) < 100
 
 
+def test_equal_points_of_a_map_are_all_drawn():
+    figure = map.author_map(points("b").assign(x=0.0), ["one", "all"], "fused")
+    assert sum(len(trace.x) for trace in figure.data) == 4
+    assert "by the same author for 0% (one), 0% (all)" in title(figure)
+
+
 def test_results_are_selected_once():
     frame = pd.concat([tidy({"lsa": 0.6}), tidy({"lsa": 0.1}).assign(base="tfidf")])
     assert len(results.result_bars(frame, "MRR").data[0].x) == 1, "paired differences are no bars"

@@ -31,6 +31,17 @@ def test_by_hand():
         pairwise_distances(points, "l2")
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_half_precision_is_raised(distance, dtype):
+    vectors = labelled_vectors(1)[0].to(dtype).requires_grad_()
+    distances = pairwise_distances(vectors, distance)
+    assert distances.dtype == torch.float32
+    assert torch.equal(distances, pairwise_distances(vectors.float(), distance))
+    distances.sum().backward()
+    assert vectors.grad.isfinite().all()
+
+
 def test_masks():
     positive, negative = pair_masks(torch.tensor([7, 3, 7]))
     assert positive.tolist() == [[False, False, True], [False] * 3, [True, False, False]]

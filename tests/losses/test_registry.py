@@ -106,6 +106,28 @@ class TestEveryLoss:
         assert 4 * 96**2 <= seen.bytes <= 16 * 96**2  # two int64 a pair: its row and its column
 
 
+@pytest.mark.parametrize("name", LOSSES)
+class TestEveryKind:
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+    def test_a_vector_of_no_length_leaves_the_gradients_of_the_others(self, name, dtype):
+        vectors = torch.randn(6, 8, generator=torch.Generator().manual_seed(0)).to(dtype)
+        vectors[2] = 0
+        vectors[3] *= 1e-7
+        vectors.requires_grad_()
+        make_loss(name, 3, 8)(vectors, torch.tensor([0, 0, 0, 1, 1, 2])).backward()
+        assert vectors.grad.isfinite().all() and vectors.grad.abs().max() < 100
+        assert not vectors.grad[2:4].any() and vectors.grad.any()
+
+    def test_an_empty_batch_teaches_nothing(self, name):
+        loss = make_loss(name, 3, 8)
+        vectors = torch.zeros(0, 8, requires_grad=True)
+        value = loss(vectors, torch.zeros(0, dtype=torch.int64))
+        value.backward()
+        assert value.item() == 0
+        if isclass(LOSSES[name]):
+            assert not loss.weight.grad.any()
+
+
 class TestMakeLoss:
     def test_by_name(self):
         vectors, labels = labelled_vectors(0)

@@ -5,6 +5,8 @@ import gzip
 import json
 import lzma
 import random
+import subprocess
+import sys
 import tracemalloc
 from collections import Counter
 
@@ -14,7 +16,7 @@ import pyarrow.parquet
 import pytest
 from backports import zstd
 
-from helpers.core import files
+from helpers.core import files, paths
 from helpers.sources import COLUMNS, csv_rows, json_lines, open_source, table
 from tests.factories import read_source as read
 
@@ -484,3 +486,164 @@ def test_a_post_of_many_lines_is_not_noted(tmp_path, text):
     frame.to_csv(tmp_path / "p.csv", index=False)
     rows, drops = read("table", tmp_path)
     assert rows["text"].tolist() == [text] and not drops
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "author"),
+    [
+        ("p.csv", HEAD, "1.23450E+17"),
+        ("p.csv", HEAD, "1e+17"),
+        ("p.csv", HEAD, "123456789012345680.0"),
+        ("p.csv", HEAD.replace(",", ";"), "1,2345E+17"),
+        ("p.jsonl", "", "1.2345678901234568e17"),
+        ("p.parquet", "", 123456789012345680.0),
+    ],
+)
+def test_rounded_ids_are_no_names(tmp_path, name, header, author):
+    """Ids beyond 2 ** 53 as floats, or as a spreadsheet shows them, make one of many people."""
+    path = tmp_path / name
+    names = [author] * 3 + ["7"] * 4
+    if name.endswith("parquet"):
+        frame = pd.DataFrame({"author": [author] * 3, "time": 1577836800, "topic": "t"})
+        frame.assign(text="x").to_parquet(path)
+    elif name.endswith("jsonl"):
+        path.write_text("".join(GOOD.replace('"a"', author) for author in names))
+    else:
+        row = ROW.replace(",", header[6])
+        path.write_text(header + "".join(author + row[1:] for author in names))
+    with pytest.raises(ValueError, match=r"column 'author' holds rounded .*'1.*in 3 of .*as text"):
+        read("table", path)
+
+
+def test_a_few_rounded_ids_are_dropped_and_counted(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text(HEAD + "1.2E+17,1577836800,t,x\n" + ROW * 99)
+    rows, drops = read("table", path)
+    assert len(rows) == 99 and drops == {"rounded_author": 1}
+
+
+@pytest.mark.parametrize("digits", [16, 18, 19])
+def test_ids_of_fifteen_digits_and_zeros_are_refused(tmp_path, digits):
+    path = tmp_path / "p.csv"
+    rng = random.Random(0)
+    ids = [rng.randrange(10 ** (digits - 1), 10**digits) for _ in range(60)]
+    path.write_text(HEAD + "".join(f"{number}{ROW[1:]}" for number in ids))
+    assert len(set(read("table", path)[0]["author"])) == 60
+    ids = [number // 10 ** (digits - 15) * 10 ** (digits - 15) for number in ids]
+    path.write_text(HEAD + "".join(f"{number}{ROW[1:]}" for number in ids))
+    with pytest.raises(
+        ValueError, match="'author' holds ids that seem rounded, such as '1.*000|00"
+    ):
+        read("table", path)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("columns", [{}, {"topic": ["topic", "room"]}])
+def test_a_post_without_a_topic_is_kept(tmp_path, kind, columns):
+    topics = ["t", "", None, "  "]
+    frame = pd.DataFrame({"author": "a", "time": 1577836800, "topic": topics, "text": "x"})
+    frame["room"] = frame["topic"].where(frame["topic"] == "t")
+    path = tmp_path / f"p.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    elif kind == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_parquet(path)
+    rows, drops = read("table", path, columns=columns)
+    assert len(rows) == 4
+    if not columns:
+        assert rows["topic"].tolist() == ["t", *[table.NO_TOPIC] * 3]
+        assert drops == {"note_empty_topic": 3}
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.tsv"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("first_line", ["", "\n", "sep={}\n", '"sep={}"\r\n'])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_line, encoding):
+    path = tmp_path / name
+    content = first_line.format(delimiter) + '"author, the"{0}time{0}topic{0}text\n'
+    content += 'a{0}1577836800{0}t{0}"1,5; x | y\t"\n'
+    path.write_text(content.format(delimiter), encoding)
+    columns = {"author": "author, the"}
+    assert table.column_names(path) == ["author, the", "time", "topic", "text"]
+    rows, drops = read("table", path, columns=columns)
+    assert rows.values.tolist() == [["a", 1577836800, "t", "1,5; x | y\t"]] and not drops
+    with path.open("a", encoding=encoding.replace("-sig", "").replace("16", "16-le")) as file:
+        file.write("too few\n")
+    line = 3 + bool(first_line)
+    with pytest.warns(UserWarning, match=f"begins in line {line} is broken"):
+        assert read("table", path, columns=columns)[1] == {"broken_row": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.jsonl", '[\n  {\n    "author": "a"\n  }\n]\n', "a line of its own.*data.md"),
+        ("p.jsonl", f"[{GOOD.strip()}]", "a line of its own: write one JSON object a line"),
+        ("p.json", GOOD, "p.json is none of .*write one JSON object a line into a .jsonl"),
+        ("p.txt", HEAD + ROW, "p.txt is none of .*rename it to .csv"),
+        ("p.xlsx", "PK", "p.xlsx is none of .*save the sheet as CSV"),
+    ],
+)
+def test_files_of_other_kinds_say_what_would_do(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        open_source("table", str(tmp_path / name))
+
+
+def test_marked_up_texts_of_telegram_are_joined(tmp_path):
+    texts = [
+        ["see ", {"type": "bold", "text": "this"}, ", ", {"type": "link", "text": "a.example"}],
+        "plain",
+        [{"type": "mention", "text": "@half \ud800"}],
+        [],
+        [{"type": "bold"}, 5],
+        {"text": "no list"},
+    ]
+    records = [{"from_id": "user1", "date_unixtime": "1577836800", "text": text} for text in texts]
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    columns = {"author": "from_id", "time": "date_unixtime", "topic": None}
+    rows, drops = read("table", path, columns=columns)
+    assert rows["text"].tolist() == ["see this, a.example", "plain", "@half ?"]
+    assert drops == {"empty_text": 3}
+
+
+def test_exports_of_reddit_are_read(tmp_path):
+    """Several zstd frames in one file; times as int, float and text; a line of a megabyte."""
+    times = [1577836800, 1577836800.0, "1577836800", "1577836800.0"]
+    lines = [
+        json.dumps({"author": "a", "created_utc": time, "subreddit": "t", "body": "x" * size})
+        + "\n"
+        for time, size in zip(times, (1, 2, 1 << 20, 4))
+    ]
+    path = tmp_path / "p.jsonl.zst"
+    path.write_bytes(b"".join(zstd.compress(line.encode()) for line in lines))
+    columns = {"time": "created_utc", "topic": "subreddit", "text": "body"}
+    rows, drops = read("table", path, columns=columns)
+    assert rows["time"].tolist() == [1577836800] * 4 and not drops
+    assert rows["text"].str.len().tolist() == [1, 2, 1 << 20, 4]
+
+
+@pytest.mark.parametrize(
+    ("date", "date_format"),
+    [
+        ("13/02/2024, 10:00 -", "%d/%m/%Y, %H:%M"),
+        ("\u200e[13.02.24, 10:00:00]", "%d.%m.%y, %H:%M:%S"),
+        ("2/13/24, 10:00\u202fAM -", "%m/%d/%y, %I:%M %p"),
+    ],
+)
+def test_the_lines_of_the_docs_read_chats_of_whatsapp(tmp_path, date, date_format):
+    script = (paths.ROOT / "docs" / "data.md").read_text("utf-8")
+    script = script.split("| WhatsApp |")[1].split("```python\n")[1].split("```")[0]
+    (tmp_path / "chat.py").write_text(script, "utf-8")
+    chat = f"{date} Ann: one: two\n1. more\n{date} Group was made\n{date} Bob: three\n"
+    (tmp_path / "chat.txt").write_text(chat, "utf-8")
+    command = [sys.executable, "chat.py", "chat.txt", "posts.csv", date_format]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    rows, drops = read("table", tmp_path / "posts.csv", columns={"topic": None})
+    assert rows["author"].tolist() == ["Ann", "Bob"] and not drops
+    assert rows["time"].tolist() == [1707818400] * 2
+    assert rows["text"].tolist() == ["one: two\n1. more\n", "three\n"]

@@ -1,6 +1,7 @@
 """Tokenizers: nothing is lost, ids fit 16 bits, training repeats itself and is done once."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -105,6 +106,24 @@ class TestSentencePiece:
             ValueError, match="cannot learn 5000 tokens from these texts: .*[Vv]ocab"
         ):
             SentencePiece.train(texts(50), 5000)
+
+    @pytest.mark.parametrize(
+        "few_texts, vocabulary, advice",
+        [
+            ([], 300, "too few or too alike for any vocabulary: take more texts, or"),
+            (["hello"] * 9, 300, "too few or too alike for any vocabulary: take more texts, or"),
+            (
+                [chr(0x4E00 + n) * 2 for n in range(500)],
+                300,
+                "take a vocabulary of 5[0-9]+ or more",
+            ),
+            (None, 5000, "take a vocabulary of [3-9][0-9]+ or fewer, or more texts"),
+        ],
+    )
+    def test_what_would_do_is_said_in_plain_words(self, few_texts, vocabulary, advice):
+        with pytest.raises(ValueError, match=advice) as error:
+            SentencePiece.train(texts(300) if few_texts is None else few_texts, vocabulary)
+        assert not re.search(r"INTERNAL|\.cc|_|\[", str(error.value))
 
 
 class TestBytes:

@@ -1,0 +1,80 @@
+"""A reason that drops many rows is said on the terminal, with the column, a value and a remedy."""
+
+import pandas as pd
+import pytest
+
+from helpers.core.paths import Run
+from helpers.corpus.collect import CollectConfig, collect
+
+WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+
+
+def rows(count=100):
+    texts = [f"{word} and {other} went away" for word in WORDS for other in WORDS][:count]
+    times = [f"2024-02-13 10:{number % 60:02d}" for number in range(count)]
+    return pd.DataFrame({"author": "a", "date": times, "topic": "t", "text": texts})
+
+
+def collected(path, capsys, frame, columns=(("time", "date"),), **settings):
+    frame.to_csv(path, index=False)
+    config = CollectConfig(
+        source="table",
+        location=str(path),
+        columns=dict(columns),
+        near_duplicate=0,
+        strip_signatures=False,
+        **settings,
+    )
+    card = collect(Run("any"), config, workers=1)
+    return card, capsys.readouterr().out
+
+
+def test_times_that_cannot_be_read_are_said(tmp_path, capsys):
+    frame = rows()
+    frame.loc[::2, "date"] = "13.02.2024 10:00\x1b[1m"
+    frame.loc[0, "date"] = ""
+    for _ in range(2):  # also where the posts are kept from before
+        card, said = collected(tmp_path / "p.csv", capsys, frame)
+        assert card["dropped_bad_time"] == 50
+        assert said == (
+            "50 of 100 rows were dropped: the time in column 'date' cannot be read, such as "
+            '"13.02.2024 10:00\\x1b[1m". Day and month are not guessed: write dates as '
+            "2024-02-13 10:00.\n"
+        )
+
+
+@pytest.mark.parametrize("count", [5, 6])
+def test_few_rows_are_dropped_in_silence(tmp_path, capsys, count):
+    frame = rows()
+    frame.loc[: count - 1, "date"] = None
+    card, said = collected(tmp_path / "p.csv", capsys, frame)
+    assert card["dropped_bad_time"] == count
+    assert said == "6 of 100 rows were dropped: column 'date' has no time there.\n" * (count - 5)
+
+
+def test_other_reasons_are_said_in_the_words_of_the_data_card(tmp_path, capsys):
+    frame = pd.concat([rows(40), rows(40)]).reset_index(drop=True)
+    frame.loc[:9, "author"] = ""
+    frame.loc[10:20, "text"] = "short"
+    _, said = collected(tmp_path / "p.csv", capsys, frame)
+    lines = said.splitlines()
+    assert lines[0].startswith("19 of 80 rows were dropped: exact copies of an earlier post.")
+    assert "Column 'author' was read for the author; name another one" in lines[1]
+    assert "11 of 80 rows were dropped: posts shorter than" in lines[2] and len(lines) == 3
+
+
+def test_rows_that_were_not_asked_for_are_no_loss(tmp_path, capsys):
+    frame = rows().assign(side=["x", "y"] * 50)
+    card, said = collected(tmp_path / "p.csv", capsys, frame, options={"where": {"side": "x"}})
+    assert card["dropped_other_value"] == 50 and said == ""
+
+
+def test_nothing_left_says_the_same(tmp_path, capsys):
+    frame = rows().assign(date="13.02.2024 10:00")
+    with pytest.raises(ValueError, match="nothing is left of 100 .*'date' cannot be read.*13.02"):
+        collected(tmp_path / "p.csv", capsys, frame)

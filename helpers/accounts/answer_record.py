@@ -19,7 +19,8 @@ from .answer_text import (
     read_sentences,
     shown_name,
 )
-from .answers import LIKELY, LINKED, STATES, TOO_LITTLE, Answer
+from .answers import LIKELY, LINKED, STATES, Answer
+from .gallery import UNJUDGED
 from .merging import JOINER
 from .pair_evidence import PairEvidence, evidence_sentences, pair_evidence
 
@@ -32,7 +33,7 @@ HIGHEST = "The value is the highest that is allowed here; the pair may be likeli
 
 def shown_pairs(answer: Answer) -> pd.DataFrame:
     """Return the pairs that are shown with their evidence, as rows of ``answer.pairs``."""
-    judged = answer.pairs[answer.pairs.state != TOO_LITTLE]
+    judged = answer.pairs[answer.pairs.state != UNJUDGED]
     linked = int((judged.state == LINKED).sum())
     likely = int((judged.state == LIKELY).sum())
     wanted = max(linked, min(linked + likely, MAX_LIKELY_SHOWN), LEAST_SHOWN)

@@ -8,18 +8,21 @@ import pandas as pd
 from ..core.terminal import printable
 from . import languages
 from .answers import (
+    FEW_POSTS,
+    FEW_WORDS,
     LIKELY,
     LINKED,
     MIN_LIKELY,
     MIN_POSTS_TO_JUDGE,
     NOT_LINKED,
-    TOO_LITTLE,
     Answer,
 )
 from .encoder import ENOUGH
+from .gallery import UNJUDGED
 from .merging import JOINER
 from .reading import NO_HOURS
 from .samples import MAX_TOKENS, MIN_POSTS, NEWEST_POSTS
+from .unjudged import UNCHECKED, UNREADABLE
 from .validation import MIN_POSTS_OF_HALF
 
 MAX_NAMED = 5  # accounts that cannot be judged, which are named at the top
@@ -123,7 +126,7 @@ def headline(answer: Answer) -> str:
             f"{_count(len(linked), 'pair')} of accounts {verb} linked, with {_chances(linked)}; a "
             f"link needs {threshold}."
         )
-    judged = answer.pairs[answer.pairs.state != TOO_LITTLE]
+    judged = answer.pairs[answer.pairs.state != UNJUDGED]
     if judged.empty:
         return "No pair of accounts can be judged, so none is linked."
     highest = percent(judged.probability.max())
@@ -235,14 +238,14 @@ def _kinds_of_problem(account):
     """Return the problems of an account without its numbers."""
     kinds = []
     for problem in account.problem.split("; "):
-        if problem.startswith("only"):
+        if FEW_POSTS in problem:
             kinds.append(f"with fewer than {MIN_POSTS_TO_JUDGE} posts")
-        elif problem.startswith("writes"):
-            kinds.append(f"in {account.language}, for which no probability was checked")
-        elif problem.startswith("hardly"):
-            kinds.append("with hardly any words that are not quotes, links, code or copies")
+        elif UNCHECKED in problem:
+            kinds.append(problem.replace("writes", "that write", 1))
+        elif UNREADABLE in problem:
+            kinds.append(f"in {UNREADABLE}")
         else:
-            kinds.append("to which all others are equally likely")
+            kinds.append(f"with {problem}")
     return kinds
 
 
@@ -383,19 +386,17 @@ def next_steps(answer: Answer, file_name: str) -> list[str]:
     if states and not states & {LINKED, LIKELY}:
         steps.append("Nothing here is a reason to act.")
         steps += _steps_without_links(answer)
-    problems = set()
-    for account in answer.accounts.itertuples():
-        problems.update(problem.split()[0] for problem in account.problem.split("; ") if problem)
-    if problems:
+    problems = "; ".join(answer.accounts.problem)
+    if problems.strip("; "):
         steps.append("Accounts that cannot be judged are neither suspected nor cleared.")
-    if problems & {"only", "hardly"}:
+    if FEW_POSTS in problems or FEW_WORDS in problems:
         steps.append("Run this again when accounts with too few posts or words have more.")
-    if "writes" in problems:
+    if UNCHECKED in problems or UNREADABLE in problems:
         steps.append(
-            "Have somebody who knows the language read the accounts for whose language no "
-            "probability was checked."
+            "Have somebody who knows the language read the accounts that the encoder cannot read, "
+            "or for whose language no probability was checked."
         )
-    if (answer.pairs.state != TOO_LITTLE).any():
+    if (answer.pairs.state != UNJUDGED).any():
         steps.append(
             "Decide at each pair below, and save the decisions under the last pair. Whoever runs "
             f"the program gives it that file: authorbook mine {file_name} --decisions "
@@ -409,7 +410,7 @@ def next_steps(answer: Answer, file_name: str) -> list[str]:
 
 def _steps_without_links(answer):
     """Say what helps where no pair is linked or likely."""
-    if (answer.pairs.state == TOO_LITTLE).all():
+    if (answer.pairs.state == UNJUDGED).all():
         return []
     if not _can_link(answer):
         return [

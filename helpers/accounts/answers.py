@@ -12,18 +12,28 @@ from ..evaluation import calibration
 from ..evaluation.detection import DetectionCosts
 from . import decided_pairs, languages, validation
 from .encoder import ENOUGH, AuthorEncoder
-from .gallery import EQUAL_LLR, LINK_COSTS, NOBODY, AccountGallery, equal_queries
+from .gallery import (
+    EQUAL_LLR,
+    LINK_COSTS,
+    NOBODY,
+    UNJUDGED,
+    AccountGallery,
+    equal_queries,
+)
 from .link_errors import LinkErrors, count_link_errors
 from .list_matching import MIN_KNOWN_PAIRS
 from .merging import merge_accounts
 from .reading import OwnPosts, as_listed, choose_queries
 from .samples import MAX_TOKENS
+from .unjudged import MIN_TOKENS_TO_JUDGE, token_counts
 
 LINKED = "linked"
 LIKELY = "likely, not linked"
 NOT_LINKED = "not linked"
-TOO_LITTLE = "too little to say"
-STATES = (LINKED, LIKELY, NOT_LINKED, TOO_LITTLE)
+STATES = (LINKED, LIKELY, NOT_LINKED, UNJUDGED)
+# words of the reasons why an account cannot be judged, beside those of unjudged.py
+FEW_POSTS = "posts,"
+FEW_WORDS = "hardly any words that are not quotes, links, code or copies"
 PAIR_COLUMNS = (
     "account_a account_b state probability llr highest posts_a posts_b reason decision note".split()
 )
@@ -31,7 +41,6 @@ ACCOUNT_COLUMNS = "account posts language problem nobody".split()
 LEAST_PROBABILITY = 0.01  # of a pair whose accounts' languages are looked at
 MIN_LIKELY = 0.5  # probability of a pair that is called likely
 MIN_POSTS_TO_JUDGE = 8  # calibration saw halves of so many posts, and more
-MIN_TOKENS_TO_JUDGE = 100  # in all posts of an account that are read
 COUNTED_BACK = 50  # best candidates of each account in which a pair's other direction is looked up
 
 
@@ -85,7 +94,7 @@ class Answer:
     pairs : PAIR_COLUMNS, each pair once, linked ones first, then by probability. ``probability``
         and ``llr`` are the lower ones of both directions, as far as both accounts were asked about;
         ``highest`` says that llr is as high as the calibration can support; ``reason`` says why
-        there is too little to say; ``decision`` and ``note`` are what a person said about the pair
+        a pair cannot be judged; ``decision`` and ``note`` are what a person said about the pair
     accounts : ACCOUNT_COLUMNS of the accounts that were asked about, or that stand in a pair with
         LEAST_PROBABILITY; ``nobody`` is the probability that no other account is this person's, and
         NaN for accounts that were not asked about
@@ -163,7 +172,6 @@ def answer_question(
     known_encoder, known = calibrated_on_known(encoder, posts, same)
     if known:
         encoder = known_encoder
-    calibrated = _calibrated_languages(choice, posts)
     listed_names = as_listed(question.accounts, posts.names)
     posts, joint_names = merge_accounts(posts, same)
     apart = [tuple(joint_names.get(name, name) for name in pair) for pair in apart]
@@ -179,7 +187,7 @@ def answer_question(
     ranking = gallery.rank(samples, queries, max(question.k, COUNTED_BACK), costs)
 
     pairs = pairs_of_ranking(ranking, question.k)
-    accounts = _accounts(gallery, queries, ranking, pairs, calibrated)
+    accounts = _accounts(gallery, queries, ranking, pairs)
     pairs = _with_states(pairs, accounts, gallery, costs)
     pairs = _with_decisions(pairs, decisions, joint_names)
     errors, compared = _measured_on_halves(choice, costs, gallery.use.accounts, question.seed)
@@ -303,18 +311,7 @@ def pairs_of_ranking(ranking: pd.DataFrame, k: int) -> pd.DataFrame:
     )
 
 
-def _calibrated_languages(choice, posts):
-    """Return the languages of which the calibration has seen accounts enough."""
-    if not len(choice.fitted):
-        return {languages.ENGLISH}
-    fitted = validation.subset_of_accounts(posts, choice.fitted)
-    samples = fitted.samples(list(fitted.names))
-    names = languages.languages_of(samples, choice.encoder.tokenizer)
-    counts = pd.Series(names).value_counts()
-    return set(counts.index[counts >= ENOUGH]) | {languages.ENGLISH}
-
-
-def _accounts(gallery, queries, ranking, pairs, calibrated):
+def _accounts(gallery, queries, ranking, pairs):
     """Return the table of accounts, see :class:`Answer`."""
     likely = pairs[pairs.probability >= LEAST_PROBABILITY]
     names = list(dict.fromkeys([*queries, *likely.account_a, *likely.account_b]))
@@ -326,29 +323,28 @@ def _accounts(gallery, queries, ranking, pairs, calibrated):
             "account": names,
             "posts": samples.count,
             "language": spoken,
-            "problem": "",
+            "problem": gallery.problems[gallery.columns(names)],
             "nobody": nobody.reindex(names).to_numpy(),
         }
     )
     lowest, _ = gallery.use.bounds(gallery.reference_count)
     # those at the lower bound are all unlikely, which is an answer
     equal = equal_queries(ranking[~(ranking.llr < lowest + EQUAL_LLR)])
-    tokens = samples.store.post_offsets
-    words = tokens[samples.first + samples.count] - tokens[samples.first]
+    words = token_counts(samples)
     for row, account in enumerate(frame.itertuples()):
-        frame.loc[row, "problem"] = _problem(account, words[row], calibrated, equal)
+        frame.loc[row, "problem"] = _problem(account, words[row], equal)
     return frame
 
 
-def _problem(account, tokens, calibrated, equal):
+def _problem(account, tokens, equal):
     """Return why an account cannot be judged, "" where it can."""
     problems = []
-    if account.language not in calibrated | {languages.UNSURE}:
-        problems.append(f"writes {account.language}, for which no probability was checked")
+    if account.problem:
+        problems.append(account.problem)
     if account.posts < MIN_POSTS_TO_JUDGE:
-        problems.append(f"only {account.posts} posts, {MIN_POSTS_TO_JUDGE} are needed")
+        problems.append(f"only {account.posts} {FEW_POSTS} {MIN_POSTS_TO_JUDGE} are needed")
     elif tokens < MIN_TOKENS_TO_JUDGE:
-        problems.append("hardly any words that are not quotes, links, code or copies")
+        problems.append(FEW_WORDS)
     elif account.account in equal:
         problems.append("all other accounts are equally likely")
     return "; ".join(problems)
@@ -369,13 +365,16 @@ def _with_states(pairs, accounts, gallery, costs):
         reasons.append(problems)
         states.append(_state(pair.probability, problems, costs))
     frame = pairs.assign(state=states, reason=reasons, highest=pairs.llr >= highest_llr - EQUAL_LLR)
+    unjudged = gallery.names[gallery.problems != ""]
+    means_nothing = frame.account_a.isin(unjudged) | frame.account_b.isin(unjudged)
+    frame.loc[means_nothing, ["probability", "llr"]] = np.nan
     order = frame.state.map(STATES.index)
     return frame.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
 def _state(probability, problems, costs):
     if problems:
-        return TOO_LITTLE
+        return UNJUDGED
     if probability >= costs.min_probability:
         return LINKED
     if probability >= MIN_LIKELY:

@@ -218,9 +218,14 @@ def _match(options, encoder, sides, decisions, targets):
     lists = list_matching.TwoLists.of(encoder, *own_posts)
     files = [printable(_list_name(side)) for side in sides]
     read_sentences = []
-    for letter, file_name, side_posts in zip("ab", files, posts, strict=True):
+    for letter, file_name, (side_posts, names) in zip("ab", files, read, strict=True):
         gallery = lists.galleries[letter]
         read_sentences += match_report.list_sentences(letter, file_name, side_posts, gallery)
+        problems = gallery.problems[gallery.problems != ""]
+        if len(problems):
+            unjudged = _shown(gallery.names[gallery.problems != ""], names)
+            sentence = match_report.unjudged_sentence(letter, unjudged, problems)
+            read_sentences.append(sentence)
     decided = None
     if decisions is not None:
         names = [lists.galleries[letter].names for letter in "ab"]
@@ -420,6 +425,10 @@ def _print_ranking(options, gallery, queries, query_names, names):
     print(columns.to_string(index=False, na_rep="", float_format="{:.3f}".format))
     if equal:
         print(_equal_sentence(_shown(equal, names)))
+    problems = gallery.problems_of(queries, gallery.columns(query_names))
+    for name, problem in zip(_shown(query_names, names), problems, strict=True):
+        if problem:
+            print(f"{printable(name)} cannot be judged: {problem}.")
 
     roughly = f", {gallery.beyond:,} of them by their vectors only" if gallery.beyond else ""
     accounts = len(gallery) + gallery.beyond

@@ -7,8 +7,9 @@ that a gallery normalises, and once for two accounts without a gallery.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -28,9 +29,10 @@ from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from ..training import checkpoints
+from .languages import ENGLISH, languages_of
 from .members import build_encoder, encoder_config
 from .passages import token_kinds, without_passages
-from .samples import MAX_TOKENS, Posts, halves, samples_of
+from .samples import MAX_TOKENS, Posts, halves, samples_of, whole_accounts
 from .scoring import (
     ScoringConfig,
     fit_gallery_scoring,
@@ -233,7 +235,10 @@ class AuthorEncoder:
             Fewer than ENOUGH accounts have enough posts.
         """
         fitted = fit_gallery_scoring(self.fusion(hours), store, ENOUGH, own_weights=True)
-        return self.with_config(self.use(True, hours), fitted)
+        counts = Counter(languages_of(whole_accounts(store), self.tokenizer))
+        fitted_languages = [name for name, count in counts.items() if count >= ENOUGH]
+        seen = tuple(sorted({ENGLISH, *fitted_languages}))
+        return self.with_config(self.use(True, hours), replace(fitted, languages=seen))
 
     def with_config(self, use: str, config: ScoringConfig) -> "AuthorEncoder":
         """Return a copy with another configuration of one use; it shares all encoders.

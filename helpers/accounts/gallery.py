@@ -14,6 +14,8 @@ from ..core.errors import FileError, file_error, readable_file
 from ..evaluation.calibration import estimate_prior
 from ..evaluation.detection import DetectionCosts
 from ..evaluation.embeddings import Embeddings
+from ..evaluation.member_gallery import Gallery
+from ..evaluation.models import Member
 from ..evaluation.score_norm import reference_targets
 from ..tokens.batch import Samples
 from ..tokens.store import FILES, TokenStore, check_arrays
@@ -27,9 +29,11 @@ from .samples import (
     samples_of,
     whole_accounts,
 )
+from .unjudged import reading_problems
 
 NOBODY = "nobody of these"
 UNDECIDED = "undecided"
+UNJUDGED = "cannot be judged"
 MAX_KEPT_SCORES = 1_000_000  # of a list of queries with all accounts of a gallery
 LINK_COSTS = DetectionCosts(false_accept=10)  # linking two people costs as much as ten missed pairs
 EQUAL_LLR = 1e-3  # ratios that no table can tell apart
@@ -172,6 +176,37 @@ class AccountGallery:
         """
         return np.unique(passage_hashes(in_memory(self.targets).store, self.encoder.kinds))
 
+    @cached_property
+    def words(self) -> Gallery:
+        """The TF-IDF of words that is fitted on the targets, and their rows."""
+        encoder = self.encoder.encoders["tfidf_word"]
+        member = Member("tfidf_word", encoder, "none", embeddings=self.embeddings)
+        return member.gallery(self.targets, MAX_TOKENS)
+
+    @cached_property
+    def problems(self) -> np.ndarray:
+        """Why no probability holds for a target, (T,) object; "" where one does.
+
+        See :func:`helpers.accounts.unjudged.reading_problems`.
+        """
+        return reading_problems(self, self.targets, np.arange(len(self)))
+
+    def problems_of(self, queries: Samples, own_column: np.ndarray) -> np.ndarray:
+        """Return why no probability holds for a query, (Q,) object; "" where one does.
+
+        Parameters
+        ----------
+        queries : samples as in :meth:`rank`
+        own_column : (Q,) int, result of :meth:`columns` for the names of the queries
+        """
+        problems = np.full(len(queries), "", object)
+        is_target = own_column >= 0
+        problems[is_target] = self.problems[own_column[is_target]]
+        if not is_target.all():
+            strangers = queries[~is_target]
+            problems[~is_target] = reading_problems(self, strangers, own_column[~is_target])
+        return problems
+
     def llr(self, scores: np.ndarray, query_posts) -> np.ndarray:
         """Return the log-likelihood ratios of scores with the targets of this gallery.
 
@@ -211,9 +246,13 @@ class AccountGallery:
             llr = self.llr(block, queries.count[part][:, None])
             for row, columns in enumerate(not_ranked[part]):
                 llr[row, columns] = -np.inf
+            llr[:, self.problems != ""] = -np.inf
             compared = np.isfinite(llr).sum(1) + self.beyond
             mean_ratios.append(logsumexp(llr, 1) - np.log(np.maximum(compared, 1)))
-        return estimate_prior(np.concatenate(mean_ratios))
+        is_judged = self.problems_of(queries, own_column) == ""
+        if is_judged.sum() < ENOUGH:
+            return LINK_COSTS.prior
+        return estimate_prior(np.concatenate(mean_ratios)[is_judged])
 
     def rank(
         self,
@@ -243,7 +282,8 @@ class AccountGallery:
         Columns ``query``, ``target``, ``rank`` (1 is best), ``score``, ``llr``, ``probability``,
         ``linked`` (whether linking costs less than not linking), ``query_posts``,
         ``target_posts``. The last row of each query has the target "nobody of these" and its
-        probability, without rank and score.
+        probability, without rank and score. Accounts that cannot be judged (:attr:`problems`) are
+        ranked for no other query; as queries they have no llr and no probability.
 
         Raises
         ------
@@ -261,7 +301,7 @@ class AccountGallery:
         topics: Sequence | None = None,
         costs: DetectionCosts = LINK_COSTS,
     ) -> pd.DataFrame:
-        """Answer each query in one row: an account, "nobody of these" or "undecided".
+        """Answer each query in one row: an account, NOBODY, UNDECIDED or UNJUDGED.
 
         Parameters
         ----------
@@ -276,18 +316,19 @@ class AccountGallery:
         writer; ``threshold``, the least probability at which these costs allow a link; and
         ``target``, ``score``, ``llr``, ``probability``, ``query_posts``, ``target_posts`` of the
         most likely account. ``answer`` is this account if its probability reaches the threshold;
-        else "undecided" if it is more likely than nobody; else "nobody of these".
+        else "undecided" if it is more likely than nobody; else "nobody of these". It is "cannot be
+        judged", without probabilities, where none would hold for the query.
         """
         if not isinstance(queries, Samples):
             queries = self.queries(queries, times, topics)
         best, nobody = self._answers(queries, names, 1, costs)
         is_likelier = best.probability > nobody.probability[best.index]
         unlinked = np.where(is_likelier, UNDECIDED, NOBODY)
-        answer = best.target.where(best.linked, unlinked)
+        answer = best.target.where(best.linked, unlinked).reindex(nobody.index, fill_value=NOBODY)
         answers = pd.DataFrame(
             {
                 "query": nobody["query"],
-                "answer": answer.reindex(nobody.index, fill_value=NOBODY),
+                "answer": answer.mask(nobody.probability.isna(), UNJUDGED),
                 "nobody": nobody.probability,
                 "threshold": costs.min_probability,
             }
@@ -521,13 +562,20 @@ class AccountGallery:
         own_column = self.columns(names)
         self._reuse_vectors(queries, own_column)
         not_ranked = self._not_ranked(names)
+        problems = self.problems_of(queries, own_column)
         candidates = []
         nobody_chance = np.empty(len(names))
         for part, block in self._score_blocks(queries, own_column):
             for number, scores in enumerate(block, part.start):
                 llr = self.llr(scores, queries.count[number])
                 llr[not_ranked[number]] = -np.inf
+                if not problems[number]:
+                    llr[self.problems != ""] = -np.inf
                 best, nobody_chance[number] = self._best(scores, llr, k, costs)
+                if problems[number]:
+                    best[["llr", "probability"]] = np.nan
+                    best["linked"] = False
+                    nobody_chance[number] = np.nan
                 best["query"] = names[number]
                 best["query_posts"] = queries.count[number]
                 candidates.append(best.set_axis([number] * len(best)))

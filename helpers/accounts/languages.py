@@ -17,8 +17,9 @@ from .samples import texts_of
 ENGLISH = "English"
 UNSURE = "not sure"
 MIN_PROBABILITY = 0.99  # of a language, to be named
-MAX_POSTS = 16  # newest posts of an account that are looked at
-MAX_LETTERS = 2000  # of these posts that are looked at
+# Newest posts of an account that are looked at: first so many, then so many if these leave it open
+NEWEST_POSTS = (16, 64)
+LETTERS_PER_POST = 125  # on average, that are looked at
 NAMES = dict(pd.read_csv(Path(__file__).parent / "languages.csv", keep_default_na=False).to_numpy())
 
 
@@ -30,7 +31,7 @@ def language_of(text: str) -> str:
     text : str
         of an account's posts, one after the other
     """
-    code, probability = _identifier().classify(text[:MAX_LETTERS])
+    code, probability = _identifier().classify(text)
     if probability < MIN_PROBABILITY:
         return UNSURE
     return NAMES.get(code, UNSURE)
@@ -49,14 +50,19 @@ def languages_of(samples: Samples, tokenizer) -> list[str]:
     Parameters
     ----------
     samples : Samples
-        N samples, of which the last MAX_POSTS posts are looked at
+        N samples, of which the last posts are looked at
     tokenizer : Tokenizer
         has made the tokens of the store
     """
     languages = []
     for end, count in zip(samples.first + samples.count, samples.count, strict=True):
-        posts = np.arange(end - min(count, MAX_POSTS), end)
-        languages.append(language_of("\n".join(texts_of(samples.store, posts, tokenizer))))
+        for newest in NEWEST_POSTS:
+            posts = np.arange(end - min(count, newest), end)
+            text = "\n".join(texts_of(samples.store, posts, tokenizer))
+            language = language_of(text[: LETTERS_PER_POST * newest])
+            if language != UNSURE:
+                break
+        languages.append(language)
     return languages
 
 

@@ -6,6 +6,7 @@ mean of both directions. How probabilities follow from scores is told in
 that depends on their posts, so no answer depends on which of them is named first.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -236,7 +237,7 @@ class MatchedLists:
     pairs : COLUMNS of all pairs with at least LEAST_PROBABILITY, linked ones first, then by
         probability and score; known pairs have no llr
     nobody : letter of a list -> the probability of each account, by its name, that it has no
-        partner; accounts of known pairs are left out
+        partner; accounts of known pairs, and those that cannot be judged, are left out
     overlap : share of the shorter list that has a partner, as it was given or estimated; known
         pairs do not count
     highest : the highest probability that a pair can have here
@@ -261,8 +262,9 @@ def match_lists(
 ) -> MatchedLists:
     """Match two lists, heeding what was decided about them.
 
-    Accounts of known pairs are nobody else's partners. A pair is linked if linking costs less than
-    not linking, and it is the likeliest one of both accounts.
+    Accounts of known pairs are nobody else's partners, and accounts that cannot be judged nobody's
+    (:attr:`helpers.accounts.gallery.AccountGallery.problems`). A pair is linked if linking costs
+    less than not linking, and it is the likeliest one of both accounts.
 
     Parameters
     ----------
@@ -275,7 +277,7 @@ def match_lists(
     Raises
     ------
     ValueError
-        All accounts of a list have known partners.
+        All accounts of a list have known partners or cannot be judged.
     """
     if decided is None:
         decided = DecidedPairs(np.empty((0, 2), int), np.empty((0, 2), int), 0)
@@ -285,9 +287,15 @@ def match_lists(
         apart = pairs_apart_in_time(lists)
     forbidden = np.concatenate([lists.pairs_of(decided.different), apart])
     candidates = lists.candidates().without(forbidden)
-    candidates, rows = without_accounts_of(candidates, known)
+    gone = []
+    for gallery, known_accounts in zip(lists.galleries.values(), known.T, strict=True):
+        gone.append(np.union1d(known_accounts, np.flatnonzero(gallery.problems != "")))
+    candidates, rows = without_accounts(candidates, gone)
     if not min(map(len, rows)):
-        raise ValueError("all accounts of a list have known partners: nobody is left to match")
+        raise ValueError(
+            "all accounts of a list have known partners or cannot be judged: nobody is left to "
+            "match"
+        )
 
     known_config = _known_config(lists, known)
     config = known_config or lists.config
@@ -378,15 +386,15 @@ def decide(
     return matching, is_best & (matching.probability >= costs.min_probability)
 
 
-def without_accounts_of(
-    candidates: Candidates, pairs: np.ndarray
+def without_accounts(
+    candidates: Candidates, gone: Sequence[np.ndarray]
 ) -> tuple[Candidates, list[np.ndarray]]:
-    """Take the accounts of some pairs out of both lists.
+    """Take some accounts out of both lists.
 
     Parameters
     ----------
     candidates : pairs of both lists
-    pairs : (K, 2) int, pairs whose accounts go
+    gone : for each list the numbers of the accounts that go
 
     Returns
     -------
@@ -394,7 +402,7 @@ def without_accounts_of(
     """
     sizes = (candidates.queries, candidates.targets)
     staying = [
-        np.setdiff1d(np.arange(size), gone) for size, gone in zip(sizes, pairs.T, strict=True)
+        np.setdiff1d(np.arange(size), numbers) for size, numbers in zip(sizes, gone, strict=True)
     ]
     sides = list(zip(staying, candidates.pairs.T, strict=True))
     stays = np.all([np.isin(side, rows) for rows, side in sides], axis=0)

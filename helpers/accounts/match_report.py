@@ -1,5 +1,7 @@
 """Say what the matching of two lists found: sentences, and a table."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -18,6 +20,7 @@ from .reading import OwnPosts
 from .samples import MIN_POSTS
 
 MAX_ROWS = 50  # of the table
+MAX_NAMED = 5  # accounts that cannot be judged, which are named
 MAX_LANGUAGES = 500  # accounts whose language is looked at, drawn at random
 ONE_PARTNER = (
     "All this holds for these two lists together, and if nobody has two accounts in one list."
@@ -43,6 +46,27 @@ def list_sentences(letter: str, name: str, posts: OwnPosts, gallery: AccountGall
     looked_at = np.sort(rng.permutation(accounts)[:MAX_LANGUAGES])
     languages = languages_of(gallery.targets[looked_at], gallery.encoder.tokenizer)
     return [*sentences, language_sentence(languages)]
+
+
+def unjudged_sentence(letter: str, names: Sequence[str], problems: Sequence[str]) -> str:
+    """Say which accounts of a list cannot be judged, and why; a few of them are named.
+
+    Parameters
+    ----------
+    letter : "a" or "b"
+    names : of the accounts, as they are shown
+    problems : why each of them cannot be judged
+    """
+    parts = [
+        f"{printable(name)} ({problem})"
+        for name, problem in zip(names[:MAX_NAMED], problems, strict=False)
+    ]
+    if len(names) > MAX_NAMED:
+        parts.append(f"{len(names) - MAX_NAMED:,} more")
+    return (
+        f"Accounts of list {letter.upper()} that cannot be judged, and are nobody's partner here: "
+        f"{'; '.join(parts)}."
+    )
 
 
 def apart_sentence(matched: MatchedLists) -> str:

@@ -34,6 +34,7 @@ from .samples import (
     in_memory,
     newest_posts,
 )
+from .unjudged import UNREADABLE_SHARE
 
 MAX_ACCOUNTS = 1_000_000  # of more accounts, those with most posts are kept
 # the same where all accounts are scored, in lists that are matched and before a release
@@ -41,7 +42,6 @@ MAX_SCORED_ACCOUNTS = 100_000
 CHUNK_ACCOUNTS = 100_000  # accounts whose vectors are made at a time
 # of posts in one hour of the day: a larger one says that times are dates, or one time for all
 MAX_HOUR_SHARE = 0.5
-UNREADABLE_SHARE = 0.2  # a larger share of tokens for unknown letters is an error
 # up to so many accounts, queries are compared with all; of more, with those that the index finds
 FULL_GALLERY = 5000
 NEAREST_OF_ALL = 4000  # accounts that the index finds for all queries together

@@ -13,6 +13,7 @@ from ..evaluation.match_fitting import fit_match
 from ..evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig
 from ..evaluation.models import Model, as_model
 from ..tokens.store import TokenStore
+from .languages import ENGLISH
 from .samples import MAX_TOKENS, distant_halves, halves, last_posts
 
 SIZES = (4, 8, 16, 32)  # numbers of posts per sample on which calibration is fitted
@@ -44,12 +45,14 @@ class ScoringConfig:
         T - 1 times as high, because each account was compared with many others
     match : the log-weights with which two lists are matched, if they were fitted, see
         :func:`fit_list_scoring`
+    languages : of which the calibration has seen accounts enough; it holds for no other
     """
 
     members: list[dict]
     calibration: Calibration
     accounts: int
     match: MatchConfig | None = None
+    languages: tuple[str, ...] = (ENGLISH,)
 
     @property
     def weights(self) -> dict[str, float]:
@@ -94,6 +97,8 @@ class ScoringConfig:
         parts = {"calibration": Calibration(**plain["calibration"])}
         if plain["match"] is not None:
             parts["match"] = MatchConfig(**plain["match"])
+        if "languages" in plain:
+            parts["languages"] = tuple(plain["languages"])
         return cls(**plain | parts)
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from helpers.accounts import answer_page, answer_record, answer_text, match_page, review
 from helpers.accounts.__main__ import main
-from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED, TOO_LITTLE
+from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED
 from helpers.accounts.commands import _write_matches
 from helpers.accounts.decided_pairs import COLUMNS, read_decisions
+from helpers.accounts.gallery import UNJUDGED
 from helpers.accounts.link_errors import LinkErrors
 from helpers.accounts.samples import texts_of
 from helpers.core import paths
@@ -47,7 +48,7 @@ def test_every_number_of_a_pair_is_that_of_the_tables(answer, record):
         assert total == pytest.approx(pair["score"], abs=1e-9)
     counts = answer.pairs.state.value_counts().to_dict()
     assert record["counts"] == {
-        state: counts.get(state, 0) for state in (LINKED, LIKELY, NOT_LINKED, TOO_LITTLE)
+        state: counts.get(state, 0) for state in (LINKED, LIKELY, NOT_LINKED, UNJUDGED)
     }
     for sentence in [record["headline"], *record["sentences"], *record["errors"], *record["next"]]:
         assert " ".join(sentence.split()) in page
@@ -114,7 +115,7 @@ def test_only_the_page_s_own_script_may_run(record):
         ([LINKED], "1 pair of accounts is linked"),
         ([LINKED, LINKED, LIKELY], "2 pairs of accounts are linked"),
         ([LIKELY, NOT_LINKED], "No link can be made in this file"),
-        ([TOO_LITTLE], "No pair of accounts can be judged"),
+        ([UNJUDGED], "No pair of accounts can be judged"),
     ],
 )
 def test_the_headline_is_the_user_s_answer(answer, states, words):

@@ -12,12 +12,11 @@ from helpers.accounts.answers import (
     LINKED,
     NOT_LINKED,
     STATES,
-    TOO_LITTLE,
     Question,
     answer_question,
     pairs_of_ranking,
 )
-from helpers.accounts.gallery import NOBODY
+from helpers.accounts.gallery import NOBODY, UNJUDGED
 from helpers.accounts.link_errors import LinkErrors, count_link_errors
 from helpers.accounts.merging import JOINER, merge_accounts
 from helpers.accounts.samples import texts_of
@@ -68,7 +67,7 @@ def test_states_follow_the_probability_and_the_accounts(answer):
     threshold = answer.costs.min_probability
     for pair in answer.pairs.itertuples():
         if pair.reason:
-            assert pair.state == TOO_LITTLE
+            assert pair.state == UNJUDGED
         elif pair.probability >= threshold:
             assert pair.state == LINKED
         elif pair.probability >= 0.5:
@@ -79,21 +78,17 @@ def test_states_follow_the_probability_and_the_accounts(answer):
     assert order.is_monotonic_increasing
 
 
-def test_few_posts_and_other_languages_are_too_little_to_say(answer, monkeypatch):
+def test_accounts_of_few_posts_cannot_be_judged(answer, monkeypatch):
     gallery = answer.gallery
     names = answer.pairs.account_a[:1].tolist() + answer.pairs.account_b[:1].tolist()
     ranking = gallery.rank(gallery.accounts(answer.queries), answer.queries, 5, answer.costs)
-    monkeypatch.setattr(languages, "languages_of", lambda *_: ["Polish"] * len(answer.accounts))
-    accounts = answers._accounts(gallery, answer.queries, ranking, answer.pairs, {"English"})
-    assert accounts.problem.str.startswith("writes Polish").all()
-    bare = answer.pairs[["account_a", "account_b", "probability", "llr"]].assign(probability=0.99)
-    states = answers._with_states(bare, accounts, gallery, answer.costs)
-    assert (states.state == TOO_LITTLE).all() and set(states.reason[0]) == set(names)
-    own_language = answers._accounts(gallery, answer.queries, ranking, answer.pairs, {"Polish"})
-    assert (own_language.problem == "").all()
+    assert (answers._accounts(gallery, answer.queries, ranking, answer.pairs).problem == "").all()
     monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", 1000)
-    few = answers._accounts(gallery, answer.queries, ranking, answer.pairs, {"Polish"})
+    few = answers._accounts(gallery, answer.queries, ranking, answer.pairs)
     assert few.problem.str.fullmatch(r"only \d+ posts, 1000 are needed").all()
+    bare = answer.pairs[["account_a", "account_b", "probability", "llr"]].assign(probability=0.99)
+    states = answers._with_states(bare, few, gallery, answer.costs)
+    assert (states.state == UNJUDGED).all() and set(states.reason[0]) == set(names)
 
 
 def test_a_rejected_pair_does_not_come_back_and_an_accepted_one_is_one_account(mine, encoder):

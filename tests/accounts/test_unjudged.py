@@ -1,0 +1,193 @@
+"""Nobody is judged whom the encoder cannot read, or whose texts are like nobody else's."""
+
+import base64
+import random
+import string
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.accounts import languages, unjudged
+from helpers.accounts.__main__ import main
+from helpers.accounts.gallery import UNJUDGED, AccountGallery
+from helpers.accounts.reading import read_posts
+from helpers.core import paths
+from helpers.sources.demo_csv import write_demo_csv
+
+# first and last letter of an alphabet that the encoder does not know
+ALPHABETS = {
+    "Cyrillic": "ая",
+    "Greek": "αω",
+    "Arabic": "اي",
+    "Hebrew": "את",
+    "Hindi": "अह",
+    "Korean": "가힣",
+    "Chinese": "一龥",
+    "Japanese": "ぁん",
+    "Thai": "กฮ",
+    "Georgian": "აჰ",
+    "emoji": "😀😏",
+}
+# frequent words of languages whose letters the encoder knows
+WORDS = {
+    "Spanish": "que de el en los se del las por con una su para es al lo como mas pero sus",
+    "German": "der die und in den von zu das mit sich des auf ist im dem nicht ein eine als",
+    "Latin": "et in est non ad ut cum qui quod sed si ex per aut de ac hoc enim nec esse",
+}
+
+
+def person(kind, name, posts=20):
+    """Return the posts of a person: another name has other words, lengths and marks."""
+    draw = random.Random(f"{kind} {name}")
+    if kind in ("base64", "letters"):
+        return [noise(kind, draw) for _ in range(posts)]
+    pool = WORDS[kind].split() if kind in WORDS else alphabet_words(kind)
+    own_words = draw.sample(pool, 16)
+    length = {"first": 8, "second": 17}[name]
+    mark = {"first": ".", "second": "!"}[name]
+    texts = []
+    for _ in range(posts):
+        texts.append(" ".join(draw.choices(own_words, k=length + draw.randint(-3, 5))) + mark)
+    return texts
+
+
+def noise(kind, draw):
+    if kind == "base64":
+        return base64.b64encode(draw.randbytes(60)).decode()
+    return "".join(draw.choices(string.ascii_lowercase, k=60))
+
+
+def alphabet_words(kind):
+    first, last = ALPHABETS[kind]
+    draw = random.Random(kind)
+    return [
+        "".join(chr(draw.randint(ord(first), ord(last))) for _ in range(draw.randint(2, 7)))
+        for _ in range(40)
+    ]
+
+
+KINDS = [*ALPHABETS, *WORDS, "base64", "letters"]
+
+
+@pytest.fixture(scope="module")
+def posts_of_kinds(tmp_path_factory):
+    """Posts of 60 invented people who write English, and of two people of each of KINDS."""
+    path = tmp_path_factory.mktemp("kinds") / "posts.csv"
+    write_demo_csv(path, evader="demo-0003", accounts=60, posts=2400)
+    columns = {"nick": "author", "written": "time", "room": "topic", "message": "text"}
+    frame = pd.read_csv(path).rename(columns=columns)
+    rows = []
+    for kind in KINDS:
+        for name in ("first", "second"):
+            times = sorted(random.Random(f"{kind}{name}").sample(list(frame.time), 20))
+            for time, text in zip(times, person(kind, name), strict=True):
+                rows.append({"author": f"{kind}, {name}", "time": time, "topic": "x", "text": text})
+    return pd.concat([frame, pd.DataFrame(rows)], ignore_index=True)
+
+
+def test_mine_judges_nobody_whom_the_encoder_cannot_read(posts_of_kinds, tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    posts_of_kinds.to_csv(tmp_path / "posts.csv", index=False)
+    assert main(["mine", str(tmp_path / "posts.csv"), "--names"]) == 0
+    pairs = pd.read_csv(tmp_path / "mine" / "pairs.csv")
+    accounts = pd.read_csv(tmp_path / "mine" / "accounts.csv").set_index("account")
+    of_kinds = pairs[pairs.account_a.str.contains(", ") | pairs.account_b.str.contains(", ")]
+    assert len(of_kinds) >= 2 * len(KINDS) and (of_kinds.state == UNJUDGED).all()
+    assert of_kinds.probability.isna().all() and of_kinds.reason.notna().all()
+    names = [f"{kind}, {name}" for kind in KINDS for name in ("first", "second")]
+    assert accounts.problem[names].notna().all()
+    assert accounts.problem.drop(names).isna().all()
+    # the one pair that is one person's is still found, and nobody else
+    assert set(pairs[pairs.state == "linked"].account_a) <= {"demo-0003", "newcomer"}
+    page = (tmp_path / "mine" / "report.html").read_text()
+    assert "letters that the encoder cannot read" in page and unjudged.UNCHECKED in page
+
+
+def test_match_links_nobody_whom_the_encoder_cannot_read(
+    posts_of_kinds, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    is_second = posts_of_kinds.author.str.endswith("second")
+    is_odd = posts_of_kinds.groupby("author").cumcount() % 2 == 1
+    is_kind = posts_of_kinds.author.str.contains(", ")
+    in_b = np.where(is_kind, is_second, is_odd)
+    posts_of_kinds[in_b == 0].to_csv(tmp_path / "a.csv", index=False)
+    posts_of_kinds[in_b == 1].to_csv(tmp_path / "b.csv", index=False)
+    assert main(["match", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--names"]) == 0
+    pairs = pd.read_csv(tmp_path / "mine" / "matches.csv")
+    assert not pairs.account_a.str.contains(", ").any()
+    assert not pairs.account_b.str.contains(", ").any()
+    assert pairs.linked.any() and (pairs.linked <= (pairs.account_a == pairs.account_b)).all()
+    said = capsys.readouterr().out
+    assert "list A that cannot be judged" in said and "list B that cannot be judged" in said
+
+
+def test_of_accounts_that_cannot_be_judged_nobody_is_told_a_probability(encoder, gallery):
+    odd = [person("Greek", "first"), person("Greek", "second")]
+    queries = gallery.queries(odd, [list(range(10**9, 10**9 + 20))] * 2)
+    ranking = gallery.rank(queries, ["a", "b"], 3)
+    assert ranking.probability.isna().all() and not ranking.linked.any()
+    assert (gallery.link(queries, ["a", "b"]).answer == UNJUDGED).all()
+    larger = gallery.with_accounts(odd, ["a", "b"], [list(range(10**9, 10**9 + 20))] * 2)
+    everybody = larger.rank(larger.targets, list(larger.names), 60)
+    others = everybody[~everybody["query"].isin(["a", "b"])]
+    assert not others.target.isin(["a", "b"]).any() and others.probability.notna().all()
+    before = gallery.estimate_prior(gallery.targets, list(gallery.names))
+    after = larger.estimate_prior(larger.targets, list(larger.names))
+    assert after == pytest.approx(before, abs=0.05)
+
+
+def test_a_language_counts_where_calibration_has_seen_accounts_enough(encoder, mine, monkeypatch):
+    monkeypatch.setattr(unjudged, "languages_of", lambda samples, _: ["Polish"] * len(samples))
+    shipped = mine.gallery(encoder)
+    assert set(shipped.problems) == {f"writes Polish, {unjudged.UNCHECKED}"}
+    monkeypatch.setattr("helpers.accounts.encoder.languages_of", lambda *_: ["Polish"] * 30)
+    own = encoder.calibrated_on(mine.store, mine.hours)
+    assert set(mine.gallery(own).problems) == {""}
+    monkeypatch.setattr("helpers.accounts.encoder.languages_of", lambda *_: ["Polish"] * 29)
+    own = encoder.calibrated_on(mine.store, mine.hours)
+    assert "" not in set(mine.gallery(own).problems)
+
+
+def test_letters_that_others_use_as_rarely_are_no_reason(encoder):
+    """In a file in which everybody writes 10% of unknown letters, so may one more."""
+    draw = random.Random(0)
+    english = (
+        "the of and to in is that it for was on are as with this be at have from or by not".split()
+    )
+    posts = []
+    for share in [0.1] * 12 + [0.5]:
+        texts = []
+        for _ in range(20):
+            words = [draw.choice(english) for _ in range(30)]
+            texts.append(" ".join("ж" if draw.random() < share else word for word in words))
+        posts.append(texts)
+    gallery = AccountGallery.of(encoder, posts, [str(number) for number in range(13)])
+    is_unreadable = np.array([unjudged.UNREADABLE in problem for problem in gallery.problems])
+    assert not is_unreadable[:12].any() and is_unreadable[12]
+
+
+def test_the_language_of_short_posts_is_looked_for_in_more_of_them(encoder, monkeypatch):
+    asked = []
+
+    def unsure_of_few(text):
+        asked.append(text)
+        return languages.UNSURE if len(asked) == 1 else "English"
+
+    monkeypatch.setattr(languages, "language_of", unsure_of_few)
+    gallery = AccountGallery.of(
+        encoder, [[f"post {number} of mine" for number in range(40)]], ["a"]
+    )
+    assert gallery.problems.tolist() == [""]
+    assert asked[1].endswith(asked[0]) and len(asked[1]) > len(asked[0])
+
+
+def test_an_unreadable_file_is_refused(encoder, tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    rows = []
+    for name in ("first", "second"):
+        rows += [(name, text) for text in person("Thai", name)]
+    pd.DataFrame(rows, columns=["author", "text"]).to_csv(tmp_path / "x.csv", index=False)
+    with pytest.raises(ValueError, match="letters that the encoder cannot read"):
+        read_posts(paths.Run("x"), str(tmp_path / "x.csv"), encoder)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..core.artifacts import atomic_write, make_folder, write_json
 from ..core.escaping import without_formulas
-from .answer_record import accounts_table, pairs_table
+from .answer_record import SAME_TEXTS, accounts_table, pairs_table, same_texts_table
 from .answer_text import pairs_title
 from .answers import Answer
 from .pages import render_page, script_fields
@@ -57,6 +57,7 @@ def write_answer(answer: Answer, record: dict, folder: Path) -> Path:
     for file_name, table in (
         (PAIRS, pairs_table(answer)),
         (ACCOUNTS, accounts_table(answer)),
+        (SAME_TEXTS, same_texts_table(answer)),
     ):
         with atomic_write(folder / file_name) as partial:
             without_formulas(table).to_csv(partial, index=False, float_format="%.6f")

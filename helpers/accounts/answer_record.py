@@ -17,6 +17,7 @@ from .answer_text import (
     own_calibration_sentence,
     percent,
     read_sentences,
+    same_texts_sentences,
     shown_name,
 )
 from .answers import LIKELY, LINKED, STATES, Answer
@@ -27,7 +28,9 @@ from .pair_evidence import PairEvidence, evidence_sentences, pair_evidence
 MAX_SHOWN = 20  # pairs that are shown with their evidence,
 MAX_LIKELY_SHOWN = 10  # and so many at most where the last ones are only likely
 LEAST_SHOWN = 3  # pairs that are shown even if none is linked or likely
+MAX_SAME_TEXTS = 100  # pairs that are listed as having posted the same texts
 MAX_UNJUDGED = 200  # accounts that are listed as not judged
+SAME_TEXTS = "same_texts.csv"  # beside the page
 HIGHEST = "The value is the highest that is allowed here; the pair may be likelier."
 
 
@@ -58,6 +61,7 @@ def answer_record(answer: Answer, file_name: str, encoder: str, progress: Callab
         "file": printable(file_name),
         "encoder": encoder,
         **_sentences(answer, printable(file_name)),
+        "same_texts": same_texts_record(answer.same_texts, answer.shown_names, SAME_TEXTS),
         **_numbers(answer),
         **_pairs(answer, progress),
         **_unjudged(answer),
@@ -78,6 +82,37 @@ def _sentences(answer, file_name):
         "measured_elsewhere": answer.gallery.encoder.card.get("errors", ""),
         "next": next_steps(answer, file_name),
         "care": CARE,
+    }
+
+
+def same_texts_record(pairs: pd.DataFrame, names: dict[str, str], table: str = "") -> dict:
+    """Return what a page says of accounts that posted the same texts.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        result of :func:`helpers.accounts.same_texts.find_same_texts`
+    names : dict
+        pseudonym -> name, empty where pseudonyms are shown
+    table : str
+        name of the file that holds all pairs; "" where there is none
+    """
+    records = []
+    for pair in pairs.head(MAX_SAME_TEXTS).to_dict("records"):
+        record = {"texts": pair["texts"]}
+        for letter in "ab":
+            note = f"{pair[f'posts_{letter}']:,} posts"
+            if not pair[f"compared_{letter}"]:
+                note += ", not compared"
+            record[letter] = shown_name(pair[f"account_{letter}"], names)
+            record[f"posts_{letter}"] = pair[f"posts_{letter}"]
+            record[f"note_{letter}"] = note
+        records.append(record)
+    return {
+        "sentences": same_texts_sentences(pairs, names),
+        "pairs": records,
+        "more": len(pairs) - len(records),
+        "table": table,
     }
 
 
@@ -172,6 +207,14 @@ def pairs_table(answer: Answer) -> pd.DataFrame:
     for column in ("account_a", "account_b"):
         frame[column] = [shown_name(name, answer.shown_names) for name in frame[column]]
     frame["reason"] = [_reason_text(problems, answer.shown_names) for problems in frame.reason]
+    return frame
+
+
+def same_texts_table(answer: Answer) -> pd.DataFrame:
+    """Return the table of pairs that posted the same texts as it is written to CSV."""
+    frame = answer.same_texts.copy()
+    for column in ("account_a", "account_b"):
+        frame[column] = [shown_name(name, answer.shown_names) for name in frame[column]]
     return frame
 
 

@@ -77,6 +77,7 @@ def read_sentences(answer: Answer) -> list[str]:
     ]
     left_out = {
         f"fewer than {MIN_POSTS} posts": card["accounts_with_few_posts"],
+        "no post that is not a copy of another account's": card["accounts_of_copies"],
         "hardly any words that stand in no other post": card["accounts_of_shared_passages"],
         "fewer posts than those that fit": card["accounts_beyond_the_largest"],
     }
@@ -113,6 +114,42 @@ def _dropped_sentences(card):
         sentences.append(f"Rows that were dropped: {', '.join(dropped)}.")
     if notes:
         sentences.append(f"Please look at these: {', '.join(notes)}.")
+    return sentences
+
+
+def same_texts_sentences(pairs: pd.DataFrame, names: dict[str, str]) -> list[str]:
+    """Name pairs of accounts that posted the same texts, and say what this may mean.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        result of :func:`helpers.accounts.same_texts.find_same_texts`
+    names : dict
+        pseudonym -> name, empty where pseudonyms are shown
+
+    Returns
+    -------
+    The sentences, of which the first one names up to MAX_NAMED pairs; none where there is no pair
+    """
+    if pairs.empty:
+        return []
+    parts = []
+    for pair in pairs.head(MAX_NAMED).itertuples():
+        accounts = [shown_name(name, names) for name in (pair.account_a, pair.account_b)]
+        parts.append(f"{' and '.join(accounts)} ({pair.texts:,} texts)")
+    if len(pairs) > len(parts):
+        parts.append(f"{len(pairs) - len(parts):,} more")
+    sentences = [
+        f"{_count(len(pairs), 'pair')} of accounts posted the same texts: {'; '.join(parts)}.",
+        "This may be one person with two accounts, somebody who quotes or copies another, or a "
+        "program that posts in several places. No probability says which: search your file for "
+        "both accounts, read which text came first, and ask before you act.",
+    ]
+    if not (pairs.compared_a & pairs.compared_b).all():
+        sentences.append(
+            "Copies do not count below. So accounts of which fewer than "
+            f"{MIN_POSTS} posts are left are not compared: this list alone names them."
+        )
     return sentences
 
 

@@ -24,6 +24,7 @@ from .link_errors import LinkErrors, count_link_errors
 from .list_matching import MIN_KNOWN_PAIRS
 from .merging import merge_accounts
 from .reading import OwnPosts, as_listed, choose_queries
+from .same_texts import find_same_texts
 from .samples import MAX_TOKENS
 from .unjudged import MIN_TOKENS_TO_JUDGE, token_counts
 
@@ -104,6 +105,8 @@ class Answer:
     errors : links among halves of the user's accounts; None where there were too few
     compared : the encoder beside the best TF-IDF on these halves, see
         :func:`helpers.accounts.validation.compare_with_tfidf`
+    same_texts : pairs that posted the same texts and are not decided, those with most texts first,
+        see :func:`helpers.accounts.same_texts.find_same_texts`
     shown_names : pseudonym -> name to show; empty where accounts are shown by their pseudonyms
     """
 
@@ -118,6 +121,7 @@ class Answer:
     known: int
     errors: LinkErrors | None
     compared: pd.DataFrame
+    same_texts: pd.DataFrame
     shown_names: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -162,6 +166,7 @@ def answer_question(
     """
     if decisions is None:
         decisions = pd.DataFrame(columns=decided_pairs.COLUMNS)
+    same_texts = find_same_texts(posts, decisions=decisions)
     decisions = decided_pairs.with_listed_names(decisions, posts.names)
     same = _decided(decisions, decided_pairs.SAME)
     apart = _decided(decisions, decided_pairs.DIFFERENT)
@@ -203,6 +208,7 @@ def answer_question(
         known,
         errors,
         compared,
+        same_texts,
     )
 
 

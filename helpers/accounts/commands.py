@@ -18,7 +18,7 @@ from ..evaluation.detection import DetectionCosts
 from ..sources.table import author_names, column_names
 from . import decided_pairs, list_matching, match_page, match_report, reading
 from .answer_page import write_answer
-from .answer_record import answer_record
+from .answer_record import answer_record, same_texts_record
 from .answers import Question, answer_question
 from .encoder import AuthorEncoder
 from .gallery import LINK_COSTS, NOBODY, equal_queries
@@ -26,6 +26,7 @@ from .log import as_ranking, log_ranking
 from .match_page import MatchWords, match_record
 from .passages import passage_hashes, without_passages
 from .review import ask_about_pairs, check_decision, decision_row, is_terminal, open_pairs
+from .same_texts import find_same_texts
 from .samples import newest_posts
 
 SHIPPED = (
@@ -214,6 +215,7 @@ def _match(options, encoder, sides, decisions, targets):
     ]
     posts = _with_common_hours([posts for posts, _ in read])
     own_posts = list_matching.without_shared_passages(*posts, encoder.kinds)
+    same_texts = _name_same_texts(own_posts, decisions, read[0][1] | read[1][1])
     encoder, *fitted_on = list_matching.calibrated_on_list(encoder, *own_posts)
     lists = list_matching.TwoLists.of(encoder, *own_posts)
     files = [printable(_list_name(side)) for side in sides]
@@ -245,7 +247,7 @@ def _match(options, encoder, sides, decisions, targets):
     for letter, (_, names) in zip("ab", read, strict=True):
         shown[f"account_{letter}"] = _shown(shown[f"account_{letter}"], names)
     table = targets[0][0].name
-    words = MatchWords(files, read_sentences, trust, table, options.encoder)
+    words = MatchWords(files, read_sentences, trust, table, options.encoder, same_texts)
     record = match_record(lists, matched, shown, words, _evidence_bar)
     for sentence in [*read_sentences, *trust]:
         print(sentence)
@@ -254,6 +256,14 @@ def _match(options, encoder, sides, decisions, targets):
         print(sentence)
     _write_matches(targets, shown, record)
     print(match_report.ONE_PARTNER, CARE)
+
+
+def _name_same_texts(own_posts, decisions, names):
+    """Print which accounts of two lists posted the same texts; return what the page says of it."""
+    record = same_texts_record(find_same_texts(*own_posts, decisions), names)
+    for sentence in record["sentences"][:1]:
+        print(sentence)
+    return record
 
 
 def _list_name(side):
@@ -311,8 +321,8 @@ def mine(options: Namespace) -> None:
         log_ranking(run, as_ranking(answer.pairs))
         record = answer_record(answer, Path(options.posts).name, options.encoder, _evidence_bar)
         page = write_answer(answer, record, run.folder)
-    print(record["headline"])
-    for sentence in record["sentences"]:
+    same_texts = record["same_texts"]["sentences"][:1]
+    for sentence in [*same_texts, record["headline"], *record["sentences"]]:
         print(sentence)
     print(f"page: {paths.display_path(page)}")
 

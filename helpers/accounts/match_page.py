@@ -4,7 +4,7 @@ The page needs no network, see :mod:`helpers.accounts.pages`. Names and posts ar
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -32,6 +32,7 @@ class MatchWords:
     trust : sentences about what weights, probabilities and the overlap rest on
     table : name of the file that holds all pairs
     encoder : its name
+    same_texts : result of :func:`helpers.accounts.answer_record.same_texts_record`
     """
 
     files: list[str]
@@ -39,6 +40,7 @@ class MatchWords:
     trust: list[str]
     table: str
     encoder: str
+    same_texts: dict = field(default_factory=dict)
 
 
 def pairs_to_read(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -11,11 +11,14 @@ import numpy as np
 import torch
 
 from ..cleaning.pseudonyms import pseudonym_key, pseudonymiser
-from ..core.artifacts import fingerprint_of
+from ..core import made
+from ..core.artifacts import fingerprint_of, is_current, verify_checksum
 from ..core.locks import folder_lock
 from ..core.paths import Run
 from ..core.progress import progress_bar
 from ..corpus.collect import CollectConfig, collect, parts_folder
+from ..corpus.posts_table import open_database
+from ..corpus.shared_texts import count_authors, write_texts
 from ..evaluation.score_norm import reference_targets
 from ..sources.table import author_names
 from ..tokens.batch import Samples
@@ -73,6 +76,9 @@ class OwnPosts:
         numbers of rows, posts and accounts that were read, dropped and kept.
     vectors_path : Path
         the file in which :meth:`vectors` keeps its result between runs.
+    texts_path : Path, optional
+        the file of who posted which texts, copies included, see
+        :mod:`helpers.corpus.shared_texts`.
     """
 
     store: TokenStore
@@ -80,6 +86,7 @@ class OwnPosts:
     hours: bool
     card: dict
     vectors_path: Path
+    texts_path: Path | None = None
 
     def samples(self, names: list[str]) -> Samples:
         """Return the newest posts of named accounts, to be used as queries."""
@@ -234,9 +241,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
         pseudonymise=pseudonymise,
     )
     (run.folder / "rankings.parquet").unlink(missing_ok=True)  # it may be a ranking of other posts
-    card = collect(run, config)
-    # one file is read again in no time: neither its names nor a second copy of its posts is kept
-    shutil.rmtree(parts_folder(run), ignore_errors=True)
+    card, texts_path = _collect_with_texts(run, config)
 
     whole_store = tokenise_posts(run, encoder.tokenizer)
     count = whole_store.posts_per_author()
@@ -251,6 +256,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
         "accounts": with_own_posts,
         "accounts_of_shared_passages": len(accounts) - with_own_posts,
         "columns": columns,
+        "accounts_of_copies": count_authors(texts_path) - card["authors"],
         "accounts_with_few_posts": len(count) - len(enough),
         "accounts_beyond_the_largest": len(enough) - len(accounts),
         "share_in_shared_passages": dropped_tokens / max(len(newest.tokens), 1),
@@ -259,7 +265,29 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
     hours = has_hours(columns, whole_store)
     if columns["time"] is not None and not hours:
         print(NO_HOURS)
-    return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors")
+    return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors", texts_path)
+
+
+def _collect_with_texts(run, config):
+    """Collect posts; return the data card, and the path of who posted which texts.
+
+    This file is called after the posts that it belongs to.
+    """
+    folder = run.folder / "texts"
+    current = [path for path in folder.glob("*.parquet") if is_current(run.data_card, path.stem)]
+    if not any(map(verify_checksum, current)):
+        run.data_card.unlink(missing_ok=True)  # the posts are read again, for their copies
+    card = collect(run, config)
+    texts_path = folder / f"{card['fingerprint']}.parquet"
+    if not verify_checksum(texts_path):
+        shutil.rmtree(folder, ignore_errors=True)
+        parts = sorted(parts_folder(run).glob("*.parquet"))
+        with open_database(folder / "work") as connection:
+            write_texts(connection, parts, texts_path)
+    # one file is read again in no time: neither its names nor a second copy of its posts is kept
+    shutil.rmtree(parts_folder(run), ignore_errors=True)
+    made.note(folder)
+    return card, texts_path
 
 
 def has_hours(columns: dict, store: TokenStore) -> bool:

@@ -1,0 +1,130 @@
+"""Accounts that posted the same texts are named, also where nothing else of them is left."""
+
+import json
+import re
+from html import unescape
+
+import pandas as pd
+import pytest
+
+from helpers.accounts import reading
+from helpers.accounts.__main__ import main
+from helpers.accounts.same_texts import find_same_texts
+from helpers.core import paths
+from helpers.corpus import collect
+from helpers.sources.demo_csv import write_demo_csv
+
+HOSTILE = "<b>copy\u202ecat"
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    """Posts of 34 accounts as a table."""
+    path = tmp_path_factory.mktemp("original") / "posts.csv"
+    write_demo_csv(path, evader="", accounts=34, posts=1000)
+    return pd.read_csv(path)
+
+
+@pytest.fixture
+def copied(original, tmp_path):
+    """A file in which one account posted all texts of another, and one some of a third."""
+    later = original.written.max()
+    copy = original[original.nick == "demo-0003"].assign(nick=HOSTILE, written=later)
+    some = original[original.nick == "demo-0005"].head(6).assign(nick="demo-0007", written=later)
+    path = tmp_path / "copied.csv"
+    pd.concat([original, copy, some]).to_csv(path, index=False)
+    return path
+
+
+def names_of(pairs, path):
+    names = reading.own_names(str(path))
+    return [{names[pair.account_a], names[pair.account_b]} for pair in pairs.itertuples()]
+
+
+def visible(page):
+    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def test_mine_names_pairs_before_any_number(copied, original, capsys, tmp_path):
+    assert main(["mine", str(copied), "--names"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    lines = [line for line in lines if "rows were dropped" not in line]
+    line = lines[0]
+    assert line.startswith("2 pairs of accounts posted the same texts: ")
+    assert "<b>copy\\u202ecat" in line and "demo-0003" in line and HOSTILE not in line
+    folder = paths.Run("mine").folder
+    page = (folder / "report.html").read_text("utf-8")
+    assert "<b>copy" not in page and "These accounts posted the same texts" in page
+    posts = (original.nick == "demo-0003").sum()
+    assert f"<b>copy\\u202ecat {posts} posts, not compared" in visible(page)
+    assert page.index("posted the same texts") < page.index("How often is a link wrong?")
+    record = json.loads((folder / "answers.json").read_text("utf-8"))["same_texts"]
+    assert [sorted([pair["a"], pair["b"]]) for pair in record["pairs"]] == [
+        ["<b>copy\\u202ecat", "demo-0003"],
+        ["demo-0005", "demo-0007"],
+    ]
+    table = pd.read_csv(folder / "same_texts.csv")
+    assert list(table.texts) == [pair["texts"] for pair in record["pairs"]]
+    gone = table.iloc[0]
+    assert sorted([gone.compared_a, gone.compared_b]) == [False, True]
+    assert "not a copy of another account's" in visible(page)
+
+    rows = [(HOSTILE, "demo-0003", "same"), ("demo-0007", "demo-0005", "different")]
+    decisions = tmp_path / "decisions.csv"
+    pd.DataFrame(rows, columns=["account_a", "account_b", "decision"]).to_csv(
+        decisions, index=False
+    )
+    assert main(["mine", str(copied), "--decisions", str(decisions)]) == 0
+    assert "posted the same texts" not in capsys.readouterr().out
+    page = (folder / "report.html").read_text("utf-8")
+    assert "posted the same texts" not in page
+    assert pd.read_csv(folder / "same_texts.csv").empty
+
+
+def test_copies_are_known_as_long_as_posts_are(copied, original, encoder, tmp_path, monkeypatch):
+    """Whatever was read before, stopped or damaged; posts are read again only if they must be."""
+    run = paths.Run("mine")
+    merges = []
+    merge = collect._merge
+    monkeypatch.setattr(collect, "_merge", lambda *rest: (merges.append(1), merge(*rest))[1])
+    named = [{HOSTILE, "demo-0003"}, {"demo-0005", "demo-0007"}]
+
+    posts = reading.read_posts(run, str(copied), encoder)
+    assert names_of(find_same_texts(posts), copied) == named and len(merges) == 1
+    posts = reading.read_posts(run, str(copied), encoder)
+    assert names_of(find_same_texts(posts), copied) == named and len(merges) == 1
+    posts.texts_path.write_bytes(posts.texts_path.read_bytes()[:-5])
+    posts = reading.read_posts(run, str(copied), encoder)
+    assert names_of(find_same_texts(posts), copied) == named and len(merges) == 2
+
+    original.to_csv(tmp_path / "plain.csv", index=False)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(reading, "write_texts", stop)
+        reading.read_posts(run, str(tmp_path / "plain.csv"), encoder)
+    posts = reading.read_posts(run, str(tmp_path / "plain.csv"), encoder)
+    assert find_same_texts(posts).empty
+    posts = reading.read_posts(run, str(copied), encoder)
+    assert names_of(find_same_texts(posts), copied) == named
+    assert len(list((run.folder / "texts").glob("*.parquet"))) == 1
+
+
+def test_match_names_pairs_across_lists(original, copied, tmp_path, capsys, monkeypatch):
+    """Also where a list is then too small to be matched."""
+    stranger = original[original.nick == "demo-0003"].assign(nick="stranger")
+    few = original[original.nick.isin(["demo-0001", "demo-0002"])]
+    few = few.assign(message=[f"other words number {n} of this account" for n in range(len(few))])
+    pd.concat([stranger, few]).to_csv(tmp_path / "b.csv", index=False)
+    assert main(["match", str(copied), str(tmp_path / "b.csv"), "--names"]) == 1
+    printed = capsys.readouterr()
+    assert "2 pairs of accounts posted the same texts" in printed.out
+    assert "demo-0003 and stranger" in printed.out and "list B has" in printed.err

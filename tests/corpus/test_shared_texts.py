@@ -1,0 +1,89 @@
+"""Pairs of authors who posted the same texts, against plain Python."""
+
+import random
+import re
+from collections import Counter
+from itertools import combinations, product
+
+import duckdb
+import pandas as pd
+import pytest
+
+from helpers.corpus import shared_texts
+from helpers.corpus.shared_texts import MAX_TEXT_AUTHORS, MIN_SHARE, MIN_TEXT_CHARS, MIN_TEXTS
+
+
+def words_of(text):
+    return re.sub(r"[^a-z0-9]+", " ", text.lower()).strip()
+
+
+def drawn_posts(authors, seed):
+    """Posts of authors who repeat themselves and each other, with other case and marks."""
+    rng = random.Random(seed)
+    texts = ["Yes, that is it!"] + [f"Text {n} of what somebody said, or wrote" for n in range(200)]
+    rows = []
+    for author in authors:
+        own = rng.sample(texts, rng.choice([3, 5, 40]))
+        for text in [*own, *own[:3], *texts[:2]]:
+            text = rng.choice([text, text.upper(), f"{text} :)", text.replace(" ", "\n ")])
+            rows.append((author, text))
+    return rows
+
+
+def expected_pairs(posts, pairs):
+    counts = Counter(author for author, _ in posts)
+    texts = {author: set() for author in counts}
+    for author, text in posts:
+        if len(words_of(text)) >= MIN_TEXT_CHARS:
+            texts[author].add(words_of(text))
+    authors_of_text = Counter(text for own in texts.values() for text in own)
+    rows = []
+    for a, b in pairs:
+        shared = [t for t in texts[a] & texts[b] if authors_of_text[t] <= MAX_TEXT_AUTHORS]
+        least = MIN_SHARE * min(len(texts[a]), len(texts[b]))
+        if len(shared) >= max(MIN_TEXTS, least):
+            rows.append((a, b, len(shared), counts[a], counts[b]))
+    return sorted(rows, key=lambda row: (-row[2], row[0], row[1]))
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(posts, name):
+        pd.DataFrame(posts, columns=["author", "text"]).to_parquet(tmp_path / name)
+        target = tmp_path / f"texts-{name}"
+        shared_texts.write_texts(duckdb.connect(), [tmp_path / name], target)
+        return target
+
+    return write
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_are_those_of_plain_python(written, seed):
+    names = [f"author {number:02d}" for number in range(MAX_TEXT_AUTHORS + 5)]
+    posts = drawn_posts(names, seed)
+    path = written(posts, "a.parquet")
+    pairs = shared_texts.pairs_with_same_texts(duckdb.connect(), path)
+    expected = expected_pairs(posts, combinations(names, 2))
+    assert list(pairs.itertuples(index=False, name=None)) == expected and expected
+    assert shared_texts.count_authors(path) == len(names)
+
+    other_posts = drawn_posts(names[:9], seed + 10)
+    other = written(other_posts, "b.parquet")
+    pairs = shared_texts.pairs_with_same_texts(duckdb.connect(), path, other)
+    joint = [("a" + name, text) for name, text in posts]
+    joint += [("b" + name, text) for name, text in other_posts]
+    sides = product(["a" + name for name in names], ["b" + name for name in names[:9]])
+    expected = expected_pairs(joint, sides)
+    expected = [(a[1:], b[1:], *numbers) for a, b, *numbers in expected]
+    assert list(pairs.itertuples(index=False, name=None)) == expected
+
+
+def test_what_everybody_says_names_nobody(written):
+    """Short texts, forms, and few of many texts."""
+    rows = [(f"author {n}", f"{text} and nothing else") for n in range(25) for text in "abcdef"]
+    rows += [(name, f"ok {text}") for name in ("x", "y") for text in "abcdef"]
+    for name in ("long", "longer"):
+        rows += [(name, f"a text of only this account {name} {n}") for n in range(50)]
+        rows += [(name, f"{text} stands in two accounts") for text in "abc"]
+    path = written(rows, "a.parquet")
+    assert shared_texts.pairs_with_same_texts(duckdb.connect(), path).empty

@@ -142,8 +142,8 @@ def same_texts_sentences(pairs: pd.DataFrame, names: dict[str, str]) -> list[str
     sentences = [
         f"{_count(len(pairs), 'pair')} of accounts posted the same texts: {'; '.join(parts)}.",
         "This may be one person with two accounts, somebody who quotes or copies another, or a "
-        "program that posts in several places. No probability says which: search your file for "
-        "both accounts, read which text came first, and ask before you act.",
+        "program that posts in several places. No probability says which: look up the posts of "
+        "both accounts, see which text came first, and ask before you act.",
     ]
     if not (pairs.compared_a & pairs.compared_b).all():
         sentences.append(

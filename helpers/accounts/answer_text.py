@@ -19,7 +19,7 @@ from .answers import (
 from .encoder import ENOUGH
 from .merging import JOINER
 from .reading import NO_HOURS
-from .samples import MAX_TOKENS, MIN_POSTS, NEWEST_POSTS
+from .samples import MAX_TOKENS, MIN_POSTS, MOST_POSTS
 from .validation import MIN_POSTS_OF_HALF
 
 MAX_NAMED = 5  # accounts that cannot be judged, which are named at the top
@@ -69,8 +69,8 @@ def read_sentences(answer: Answer) -> list[str]:
     sentences = [
         f"{card['rows_read']:,} rows were read, {card['posts']:,} posts are kept.",
         *_dropped_sentences(card),
-        f"{_count(card['accounts'], 'account')} can be compared, by the newest {NEWEST_POSTS} "
-        f"posts of each. Of each post the first {MAX_TOKENS} subwords are read, about 90 words.",
+        f"{_count(card['accounts'], 'account')} can be compared, by all posts of each, or by "
+        f"{MOST_POSTS:,} evenly spread ones of those that have more. Of each post the first {MAX_TOKENS} subwords are read, about 90 words.",
     ]
     left_out = {
         f"fewer than {MIN_POSTS} posts": card["accounts_with_few_posts"],

@@ -30,9 +30,9 @@ from .passages import without_passages
 from .samples import (
     MAX_TOKENS,
     MIN_POSTS,
-    NEWEST_POSTS,
+    MOST_POSTS,
     in_memory,
-    newest_posts,
+    spread_posts,
 )
 
 MAX_ACCOUNTS = 1_000_000  # of more accounts, those with most posts are kept
@@ -49,7 +49,9 @@ NEAREST_OF_ALL = 4000  # accounts that the index finds for all queries together
 # the true partner of 0.7 of the queries, among the nearest 1000 that of 0.96.
 NEAREST_OF_QUERY = 1000
 COHORT_ACCOUNTS = 1000  # accounts sampled at random beside these, which normalise the scores
-STORED_POSTS = 2 * NEWEST_POSTS  # posts of an account kept in memory: enough for two halves
+# Posts kept in memory of all accounts together, which gives each at most MOST_POSTS of them, and
+STORED_POSTS = FULL_GALLERY * MOST_POSTS
+LEAST_STORED = 128  # at least so many
 # tokens of a post that are kept: twice MAX_TOKENS, since shared passages are removed afterwards
 STORED_TOKENS = 2 * MAX_TOKENS
 QUERIES = 500  # default number of queries for up to FULL_GALLERY accounts
@@ -59,12 +61,12 @@ NO_HOURS = "Times of posting have no hours, so hours say nothing here."
 
 @dataclass(frozen=True)
 class OwnPosts:
-    """The accounts of a file, and their newest posts.
+    """The accounts of a file, and their posts.
 
     Parameters
     ----------
     store : TokenStore
-        the newest posts of each account, in memory.
+        the posts of each account, at most MOST_POSTS evenly spread ones, in memory.
     names : array
         name of each author of the store, in the same order; a pseudonym by default.
     hours : bool
@@ -82,12 +84,12 @@ class OwnPosts:
     vectors_path: Path
 
     def samples(self, names: list[str]) -> Samples:
-        """Return the newest posts of named accounts, to be used as queries."""
+        """Return the posts of named accounts, to be used as queries."""
         listed = list(self.names)
-        return newest_posts(self.store, np.array([listed.index(name) for name in names], int))
+        return spread_posts(self.store, np.array([listed.index(name) for name in names], int))
 
     def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
-        """Return a gallery of samples of the store, by default the newest posts of each account.
+        """Return a gallery of samples of the store, by default the posts of each account.
 
         By default, accounts with fewer than MIN_POSTS posts are left out.
 
@@ -99,7 +101,7 @@ class OwnPosts:
             of the store, one per account
         """
         if samples is None:
-            samples = newest_posts(self.store)
+            samples = spread_posts(self.store)
         return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
 
     def vectors(self, encoder: AuthorEncoder) -> np.ndarray:
@@ -121,7 +123,7 @@ class OwnPosts:
 
     def _make_vectors(self, encoder):
         """Make what :meth:`vectors` returns, CHUNK_ACCOUNTS at a time to save memory."""
-        samples = newest_posts(self.store)
+        samples = spread_posts(self.store)
         if len(samples) <= CHUNK_ACCOUNTS:
             return encoder.vectors(samples, self.hours).astype(np.float16)
         parts = []
@@ -156,7 +158,7 @@ class OwnPosts:
         """
         if not len(queries):
             raise ValueError("no account is asked about: name at least one")
-        samples = newest_posts(self.store)
+        samples = spread_posts(self.store)
         if len(samples) <= FULL_GALLERY:
             return self.gallery(encoder, samples)
         index = VectorIndex(self.vectors(encoder))
@@ -243,8 +245,9 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
     enough = _accounts_with_posts(count, card)
     largest = enough[np.argsort(-count[enough], kind="stable")[:max_accounts]]
     accounts = np.sort(largest)
-    newest = in_memory(newest_posts(whole_store, accounts, STORED_POSTS)).store
-    store, dropped_tokens = without_passages(newest, encoder.kinds)
+    most = int(np.clip(STORED_POSTS // len(accounts), LEAST_STORED, MOST_POSTS))
+    spread = in_memory(spread_posts(whole_store, accounts, most)).store
+    store, dropped_tokens = without_passages(spread, encoder.kinds)
     with_own_posts = _count_readable(store, encoder)
 
     card = card | {
@@ -253,7 +256,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
         "columns": columns,
         "accounts_with_few_posts": len(count) - len(enough),
         "accounts_beyond_the_largest": len(enough) - len(accounts),
-        "share_in_shared_passages": dropped_tokens / max(len(newest.tokens), 1),
+        "share_in_shared_passages": dropped_tokens / max(len(spread.tokens), 1),
     }
     names = np.asarray(whole_store.author_names(), object)[accounts]
     hours = has_hours(columns, whole_store)
@@ -354,7 +357,7 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
         Where an account is not there or has fewer than MIN_POSTS posts. The message has the first
         such account as ``accounts`` names it.
     """
-    samples = newest_posts(posts.store)
+    samples = spread_posts(posts.store)
     compared = posts.names[samples.authors]
     if not accounts:
         max_queries = QUERIES if len(compared) <= FULL_GALLERY else FEWER_QUERIES

@@ -70,7 +70,8 @@ def read_sentences(answer: Answer) -> list[str]:
         f"{card['rows_read']:,} rows were read, {card['posts']:,} posts are kept.",
         *_dropped_sentences(card),
         f"{_count(card['accounts'], 'account')} can be compared, by all posts of each, or by "
-        f"{MOST_POSTS:,} evenly spread ones of those that have more. Of each post the first {MAX_TOKENS} subwords are read, about 90 words.",
+        f"{MOST_POSTS:,} evenly spread ones of those that have more. Of each post the first "
+        f"{MAX_TOKENS} subwords are read, about 90 words.",
     ]
     left_out = {
         f"fewer than {MIN_POSTS} posts": card["accounts_with_few_posts"],

@@ -60,7 +60,7 @@ def read_uncleaned_posts(
 
     Returns
     -------
-    The kept_store posts of these authors, whose order may be another one
+    The posts of these authors, whose order may be another one
     """
     columns = column_types(location, columns or {})
     config = CollectConfig(

@@ -27,7 +27,7 @@ from .linkage_risk import (
     LinkageRisk,
 )
 from .pages import render_page
-from .samples import MAX_TOKENS, MIN_POSTS
+from .samples import MAX_TOKENS, MIN_POSTS, MOST_POSTS
 
 SETTINGS = {
     "percent_right": 90,
@@ -326,9 +326,9 @@ def _method(facts):
     }[facts["split"]]
     return [
         sides,
-        f"Of each author {settings['posts_read']:,} posts are read at most, evenly spread over time, and of each post "
-        f"{settings['tokens_of_post']} tokens. Names, addresses, quotes and code are removed "
-        "first, and so is each passage that stands word for word in several posts.",
+        f"Of each author {settings['posts_read']:,} posts are read at most, evenly spread over "
+        f"time, and of each post {settings['tokens_of_post']} tokens. Names, addresses, quotes and "
+        "code are removed first, and so is each passage that stands word for word in several posts.",
         f"Two systems link: {facts['encoder']} reads {_features(facts)}; {BASELINE} counts parts "
         "of words, as anybody can in a minute. Both compare each author's known posts with the "
         "released posts of all authors. Both lists are matched by giving each author one partner "

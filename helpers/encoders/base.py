@@ -186,7 +186,7 @@ def batches_of(samples: Samples, max_tokens: int) -> Iterator[Batch]:
 
 
 def _parts(count, max_tokens, batch_size):
-    """Yield slices of samples of ``count`` (N,) posts, at most TOKENS_AT_ONCE padded tokens each."""
+    """Yield slices of samples of ``count`` (N,) posts, of up to TOKENS_AT_ONCE padded tokens."""
     begin = 0
     while begin < len(count):
         longest = np.maximum.accumulate(count[begin : begin + batch_size])

@@ -35,6 +35,7 @@ from .scoring import (
     ScoringConfig,
     fit_gallery_scoring,
     fit_list_scoring,
+    fit_own_scoring,
     fit_pair_scoring,
 )
 from .weights import quantise, restore
@@ -50,6 +51,7 @@ OWN_LIST_ACCOUNTS = 100
 # Without a gallery, likelihood ratios stay between 1/10 and 10, as if nine trials had been seen:
 # texts unlike those it was fitted on all look alike to the encoder.
 ALONE = 9
+NEIGHBOURS = 20  # nearest accounts that give the statistics of AS-norm, in galleries of any size
 COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # each gallery fits these on its own texts
 # member: (number of frequent tokens left unmasked, 0 for all; dimensions; buckets of token pairs).
 # The sizes are small, so that the weights can ship.
@@ -125,7 +127,7 @@ class AuthorEncoder:
         tokenizer = tokenizers.load_tokenizer(folder)
         about = read_json(folder / "model.json")
         with readable_file(folder / "model.json"):
-            if any("match" not in use for use in about["uses"].values()):
+            if any("size_weight" not in use for use in about["uses"].values()):
                 raise FileError(f"{folder} was saved by an earlier version: fit and save it again")
             members = {
                 member: build_encoder(member, config, tokenizer)
@@ -201,7 +203,7 @@ class AuthorEncoder:
         trials = Trials(*halves(dev, TRAINING_POSTS, TRAINING_POSTS))
         model = fit_weights(self._systems(use), trials, MAX_TOKENS)
         if use.startswith("gallery"):
-            config = fit_gallery_scoring(model, dev, ENOUGH)
+            config = fit_gallery_scoring(model, dev, NEIGHBOURS)
             fused = Model.from_json(config.members, self.encoders)
             return fit_list_scoring(config, fused, dev, ENOUGH)
         return fit_pair_scoring(model, dev, ALONE)
@@ -218,9 +220,9 @@ class AuthorEncoder:
         return {name: with_s_norm(self.encoders[name]) for name in (*COUNTED, *names)}
 
     def calibrated_on(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
-        """Return a copy whose weights and calibration for galleries are fitted on own accounts.
+        """Return a copy whose calibration for galleries is fitted on own accounts.
 
-        The other uses stay the same.
+        The other uses and all weights stay the same.
 
         Parameters
         ----------
@@ -232,8 +234,9 @@ class AuthorEncoder:
         ValueError
             Fewer than ENOUGH accounts have enough posts.
         """
-        fitted = fit_gallery_scoring(self.fusion(hours), store, ENOUGH, own_weights=True)
-        return self.with_config(self.use(True, hours), fitted)
+        use = self.use(True, hours)
+        fitted = fit_own_scoring(self.uses[use], self.model(True, hours), store, ENOUGH)
+        return self.with_config(use, fitted)
 
     def with_config(self, use: str, config: ScoringConfig) -> "AuthorEncoder":
         """Return a copy with another configuration of one use; it shares all encoders.
@@ -293,7 +296,7 @@ class AuthorEncoder:
         """
         members = self.model(True, hours).members
         once = [member for member in members if member.normaliser == "as_norm"]
-        return Model.mean(once).normalised(normaliser)
+        return Model.mean(once).normalised(normaliser, once[0].neighbours)
 
     def rows(self, samples: Samples, progress: bool = True) -> dict[str, np.ndarray]:
         """Embed samples by each member that ships; other accounts have no influence on the vectors.

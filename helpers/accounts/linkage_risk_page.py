@@ -328,7 +328,8 @@ def _method(facts):
         sides,
         f"Of each author {settings['posts_read']:,} posts are read at most, evenly spread over "
         f"time, and of each post {settings['tokens_of_post']} tokens. Names, addresses, quotes and "
-        "code are removed first, and so is each passage that stands word for word in several posts.",
+        "code are removed first, and so is each passage that stands word for word in several "
+        "posts.",
         f"Two systems link: {facts['encoder']} reads {_features(facts)}; {BASELINE} counts parts "
         "of words, as anybody can in a minute. Both compare each author's known posts with the "
         "released posts of all authors. Both lists are matched by giving each author one partner "

@@ -242,10 +242,10 @@ class Model:
         """The weights by name."""
         return {member.name: member.weight for member in self.members}
 
-    def normalised(self, normaliser: str) -> "Model":
-        """Return the model with another normaliser of all members, see :class:`Member`."""
-        members = [replace(member, normaliser=normaliser) for member in self.members]
-        return Model(tuple(members))
+    def normalised(self, normaliser: str, neighbours: int | None = None) -> "Model":
+        """Return the model with other settings of all members, see :class:`Member`."""
+        settings = {"normaliser": normaliser, "neighbours": neighbours}
+        return Model(tuple(replace(member, **settings) for member in self.members))
 
     @property
     def used_members(self) -> list[Member]:

@@ -26,7 +26,7 @@ from .columns import column_types
 from .encoder import AuthorEncoder
 from .gallery import AccountGallery
 from .index import VectorIndex
-from .passages import without_passages
+from .passages import accounts_of_one_form, without_passages
 from .samples import (
     MAX_TOKENS,
     MIN_POSTS,
@@ -247,22 +247,31 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
     accounts = np.sort(largest)
     most = int(np.clip(STORED_POSTS // len(accounts), LEAST_STORED, MOST_POSTS))
     spread = in_memory(spread_posts(whole_store, accounts, most)).store
-    store, dropped_tokens = without_passages(spread, encoder.kinds)
+    of_form = accounts_of_one_form(spread, encoder.kinds)
+    persons = in_memory(_without_posts_of(spread, of_form)).store
+    store, dropped_tokens = without_passages(persons, encoder.kinds)
     with_own_posts = _count_readable(store, encoder)
+    names = np.asarray(whole_store.author_names(), object)[accounts]
 
     card = card | {
         "accounts": with_own_posts,
-        "accounts_of_shared_passages": len(accounts) - with_own_posts,
+        "accounts_of_one_form": names[of_form].tolist(),
+        "accounts_of_shared_passages": len(accounts) - int(of_form.sum()) - with_own_posts,
         "columns": columns,
         "accounts_with_few_posts": len(count) - len(enough),
         "accounts_beyond_the_largest": len(enough) - len(accounts),
-        "share_in_shared_passages": dropped_tokens / max(len(spread.tokens), 1),
+        "share_in_shared_passages": dropped_tokens / max(len(persons.tokens), 1),
     }
-    names = np.asarray(whole_store.author_names(), object)[accounts]
     hours = has_hours(columns, whole_store)
     if columns["time"] is not None and not hours:
         print(NO_HOURS)
     return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors")
+
+
+def _without_posts_of(store, is_left_out):
+    """Return a sample per account, without a post where ``is_left_out`` (authors,)."""
+    count = np.where(is_left_out, 0, store.posts_per_author())
+    return Samples(store, store.author_offsets[:-1], count, np.arange(store.authors))
 
 
 def has_hours(columns: dict, store: TokenStore) -> bool:

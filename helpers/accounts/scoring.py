@@ -51,7 +51,8 @@ class ScoringConfig:
     match : the log-weights with which two lists are matched, if they were fitted, see
         :func:`fit_list_scoring`
     posts : lowest and highest number of posts of a sample that calibration has seen
-    size_weight : weight of the logarithm of T - 1 in the log-likelihood ratio, T being the targets
+    size_weight : weight of the logarithm of the number of other targets in the log-likelihood
+        ratio, for as many as calibration has seen; 1 for each further target
     """
 
     members: list[dict]
@@ -89,18 +90,25 @@ class ScoringConfig:
             features += [np.clip(posts, *self.posts) for posts in (query_posts, target_posts)]
         flat = [values.ravel() for values in np.broadcast_arrays(*features)]
         log_ratio = self.calibration.llr(*flat).reshape(np.shape(scores))
-        return log_ratio + self.size_weight * np.log(targets - 1)
+        return log_ratio + self._of_size(targets)
 
-    def scaled(self, slope: float, shift: float) -> "ScoringConfig":
+    def _of_size(self, targets):
+        """Return what the number of targets adds; fitted lists are not longer than ``accounts``."""
+        seen = min(targets, max(self.accounts, 2))
+        return np.log(targets - 1) + (self.size_weight - 1) * np.log(seen - 1)
+
+    def scaled(self, slope: float, shift: float, targets: int) -> "ScoringConfig":
         """Return a use whose log-likelihood ratios lie on a line over those of this one.
 
         Parameters
         ----------
         slope, shift : of the line
+        targets : number of targets for which it was fitted
         """
         weights = [slope * weight for weight in self.calibration.weights]
-        line = Calibration(weights, slope * self.calibration.intercept + shift)
-        return replace(self, calibration=line, size_weight=slope * self.size_weight)
+        of_size = float(self._of_size(targets))
+        intercept = slope * (self.calibration.intercept + of_size) + shift - of_size
+        return replace(self, calibration=Calibration(weights, intercept))
 
     def bounds(self, targets: int = 2) -> tuple[float, float]:
         """Return the lowest and the highest log-likelihood ratio, see :meth:`llr`."""
@@ -223,7 +231,7 @@ def fit_own_scoring(
     if not _tell_apart(scores):
         # the scores of these accounts say nothing: every likelihood ratio is 1
         nobody = MatchConfig(0.0, LEAST_LOG_WEIGHT)
-        return replace(config.scaled(0.0, 0.0), match=nobody)
+        return replace(config.scaled(0.0, 0.0, len(first)), match=nobody)
     candidates = _candidates(scores)
     row = np.arange(len(first))[:, None]
     log_ratio = config.log_ratio(scores, first.count[:, None], last.count, len(first))
@@ -232,7 +240,7 @@ def fit_own_scoring(
     same[:, 0] = True
     pairs = (log_ratio[row, candidates][is_candidate], same[is_candidate], -np.log(len(first) - 1))
     fitted = optimize.minimize(_line_loss, [1.0, 0.0], pairs, bounds=[(0, None), (None, None)])
-    return config.scaled(*fitted.x.tolist())
+    return config.scaled(*fitted.x.tolist(), len(first))
 
 
 def _line_loss(line, log_ratio, same, prior_log_odds):

@@ -154,9 +154,11 @@ def _share_in_form(kind, lengths):
     post = np.repeat(np.arange(len(lengths)), lengths)
     begins = np.arange(max(len(kind) - FORM_TOKENS + 1, 0))
     begins = begins[post[begins] == post[begins + FORM_TOKENS - 1]]
+    rows = np.stack([kind[begins + place] for place in range(FORM_TOKENS)], 1)
+    is_known = (rows > 0).all(1)  # all unknown letters look the same
+    begins, rows = begins[is_known], rows[is_known]
     if not len(begins):
         return 0.0
-    rows = np.stack([kind[begins + place] for place in range(FORM_TOKENS)], 1)
     _, number = np.unique(rows, axis=0, return_inverse=True)
     of_posts = np.unique(np.stack([number, post[begins]], 1), axis=0)
     posts_of_number = np.bincount(of_posts[:, 0])

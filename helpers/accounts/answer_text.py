@@ -83,10 +83,12 @@ def read_sentences(answer: Answer) -> list[str]:
         sentences.append(f"Left out are accounts that cannot be compared: {', '.join(parts)}.")
     of_form = [answer.shown_names.get(name, name) for name in card["accounts_of_one_form"]]
     if of_form:
-        named = ", ".join(map(printable, of_form[:MAX_NAMED]))
+        named = [printable(name) for name in of_form[:MAX_NAMED]]
+        if len(of_form) > MAX_NAMED:
+            named.append("...")
         sentences.append(
             f"Set aside as programs that write, and not people: {_count(len(of_form), 'account')}, "
-            f"most of whose posts have one form ({named}{', ...' * (len(of_form) > MAX_NAMED)})."
+            f"most of whose posts have one form ({', '.join(named)})."
         )
     sentences.append(languages.language_sentence(list(answer.accounts.language)))
     if card["columns"]["time"] is None:

@@ -84,7 +84,12 @@ class ScoringConfig:
     def log_ratio(
         self, scores: np.ndarray, query_posts, target_posts, targets: int = 2
     ) -> np.ndarray:
-        """Return the log-likelihood ratio of each score without bounds, see :meth:`llr`."""
+        """Return the log-likelihood ratio of each score without bounds.
+
+        Parameters
+        ----------
+        scores, query_posts, target_posts, targets : as in :meth:`llr`
+        """
         features = [scores]
         if len(self.calibration.weights) > 1:
             features += [np.clip(posts, *self.posts) for posts in (query_posts, target_posts)]

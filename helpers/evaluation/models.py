@@ -243,7 +243,12 @@ class Model:
         return {member.name: member.weight for member in self.members}
 
     def normalised(self, normaliser: str, neighbours: int | None = None) -> "Model":
-        """Return the model with other settings of all members, see :class:`Member`."""
+        """Return the model with other settings of all members.
+
+        Parameters
+        ----------
+        normaliser, neighbours : see :class:`Member`
+        """
         settings = {"normaliser": normaliser, "neighbours": neighbours}
         return Model(tuple(replace(member, **settings) for member in self.members))
 

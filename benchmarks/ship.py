@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
+from helpers.accounts.encoder import COUNTED, MAX_TOKENS, USES, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.passages import without_passages
-from helpers.accounts.samples import in_memory
 from helpers.core import results
 from helpers.core.names import label, short_name
 from helpers.core.paths import Run
@@ -50,6 +49,21 @@ def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
     return AuthorEncoder.fit(trained.encoder, *stores, tokenizer)
 
 
+def calibrated_anew(run: Run, encoder: AuthorEncoder, folder: Path) -> AuthorEncoder:
+    """Fit the uses of an encoder anew on a run's dev posts; its members stay as they are."""
+    tokenizer = encoder.tokenizer
+    dev = build_store(
+        run.posts / "dev.parquet",
+        folder.parent / f"{folder.name}-dev",
+        tokenizer.encode,
+        [],
+        tokenizer.fingerprint,
+        tokenizer.vocabulary,
+    )
+    uses = {use: encoder.fit_use(use, dev) for use in USES}
+    return AuthorEncoder(tokenizer, encoder.members, uses, encoder.card)
+
+
 def measure(
     encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Path, folder: Path
 ) -> None:
@@ -67,9 +81,6 @@ def measure(
     }
     for ending, normaliser in (("gallery", "s_norm"), ("near", "as_norm")):
         models[f"{name}_{ending}"] = ("", encoder.fusion(False, normaliser))
-    if len(trials.targets) >= ENOUGH:  # own weights are fitted on the gallery's posts
-        own = encoder.calibrated_on(in_memory(trials.targets).store, False)
-        models[f"{name}_own"] = ("", own.model(True, False))
     for kind in COUNTED:
         tfidf = GalleryTfidf(kind, tokenizer)
         models[f"{kind}_gallery"] = ("", as_model(with_s_norm(tfidf)))
@@ -96,8 +107,6 @@ def measure(
     mrr = {model: (1 / ranks[model]).mean() for model in ranks if model.startswith(COUNTED)}
     best_tfidf = max(mrr, key=mrr.get)
     compared = [(name, best_tfidf), (name, f"{name}_gallery")]
-    if f"{name}_own" in models:
-        compared += [(f"{name}_own", best_tfidf), (f"{name}_own", f"{name}_near")]
     for model, base in compared:
         differences = ranking.ranking_differences(ranks[model], ranks[base])
         row = {"model": model, "label": name_of_row(model), "base": base}
@@ -139,7 +148,6 @@ def name_of_row(model: str) -> str:
     for ending, use in (
         ("_hours", "hours"),
         ("_alone", "no gallery"),
-        ("_own", "own weights"),
     ):
         if model.endswith(ending):
             return short_name(name_of_row(model.removesuffix(ending)), note=use)
@@ -166,6 +174,9 @@ def main() -> None:
         required=True,
         help="where it is kept; what is there is measured, not made again",
     )
+    parser.add_argument(
+        "--calibrate", action="store_true", help="fit the uses of what is there anew"
+    )
     parser.add_argument("--name", default="open_small", help="of its rows in the table of results")
     parser.add_argument("--results", required=True, help="the table of results")
     parser.add_argument(
@@ -185,6 +196,9 @@ def main() -> None:
             folder,
         ).save(folder)
     encoder = AuthorEncoder.load(folder)
+    if options.calibrate:
+        encoder = calibrated_anew(run, encoder, folder)
+        encoder.save(folder)
     with encoder.model(True, True).inference():  # the network prepares once for all measurements
         for each in options.on:
             split, _, posts = each.partition("=")

@@ -21,7 +21,7 @@ from .encoder import ENOUGH
 from .gallery import UNJUDGED
 from .merging import JOINER
 from .reading import NO_HOURS
-from .samples import MAX_TOKENS, MIN_POSTS, NEWEST_POSTS
+from .samples import MAX_TOKENS, MIN_POSTS, MOST_POSTS
 from .unjudged import UNCHECKED, UNREADABLE
 from .validation import MIN_POSTS_OF_HALF
 
@@ -72,8 +72,9 @@ def read_sentences(answer: Answer) -> list[str]:
     sentences = [
         f"{card['rows_read']:,} rows were read, {card['posts']:,} posts are kept.",
         *_dropped_sentences(card),
-        f"{_count(card['accounts'], 'account')} can be compared, by the newest {NEWEST_POSTS} "
-        f"posts of each. Of each post the first {MAX_TOKENS} subwords are read, about 90 words.",
+        f"{_count(card['accounts'], 'account')} can be compared, by all posts of each, or by "
+        f"{MOST_POSTS:,} evenly spread ones of those that have more. Of each post the first "
+        f"{MAX_TOKENS} subwords are read, about 90 words.",
     ]
     left_out = {
         f"fewer than {MIN_POSTS} posts": card["accounts_with_few_posts"],
@@ -84,6 +85,15 @@ def read_sentences(answer: Answer) -> list[str]:
     parts = [f"{count:,} have {reason}" for reason, count in left_out.items() if count]
     if parts:
         sentences.append(f"Left out are accounts that cannot be compared: {', '.join(parts)}.")
+    of_form = [answer.shown_names.get(name, name) for name in card["accounts_of_one_form"]]
+    if of_form:
+        named = [printable(name) for name in of_form[:MAX_NAMED]]
+        if len(of_form) > MAX_NAMED:
+            named.append("...")
+        sentences.append(
+            f"Set aside as programs that write, and not people: {_count(len(of_form), 'account')}, "
+            f"most of whose posts have one form ({', '.join(named)})."
+        )
     sentences.append(languages.language_sentence(list(answer.accounts.language)))
     if card["columns"]["time"] is None:
         sentences.append("Times of posting are not known, so hours say nothing here.")

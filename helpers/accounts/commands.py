@@ -27,7 +27,7 @@ from .match_page import MatchWords, match_record
 from .passages import passage_hashes, without_passages
 from .review import ask_about_pairs, check_decision, decision_row, is_terminal, open_pairs
 from .same_texts import find_same_texts
-from .samples import newest_posts
+from .samples import spread_posts
 
 SHIPPED = (
     "Probabilities come from the calibration that ships; `authorbook mine` checks it on your "
@@ -64,7 +64,7 @@ def encode(options: Namespace) -> None:
 
 def _write_vectors(target, encoder, posts, names):
     """Write the vectors of :func:`encode` to the file that a target's first value names."""
-    samples = newest_posts(posts.store)
+    samples = spread_posts(posts.store)
     frame = pd.DataFrame(
         {
             "account": _shown(posts.names[samples.authors], names),
@@ -111,7 +111,7 @@ def _compare(options, encoder):
     targets, target_names = _read(options, options.others, f"{options.run}-b", encoder)
     posts, targets = _with_common_hours([posts, targets])
     target_hashes = passage_hashes(targets.store, encoder.kinds)
-    queries = newest_posts(without_passages(posts.store, encoder.kinds, target_hashes)[0])
+    queries = spread_posts(without_passages(posts.store, encoder.kinds, target_hashes)[0])
     if not len(queries):
         raise ValueError(
             "all posts of the first file stand word for word in the second one, too: do they "

@@ -37,6 +37,7 @@ from .scoring import (
     ScoringConfig,
     fit_gallery_scoring,
     fit_list_scoring,
+    fit_own_scoring,
     fit_pair_scoring,
 )
 from .weights import quantise, restore
@@ -52,6 +53,7 @@ OWN_LIST_ACCOUNTS = 100
 # Without a gallery, likelihood ratios stay between 1/10 and 10, as if nine trials had been seen:
 # texts unlike those it was fitted on all look alike to the encoder.
 ALONE = 9
+NEIGHBOURS = 20  # nearest accounts that give the statistics of AS-norm, in galleries of any size
 COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # each gallery fits these on its own texts
 # member: (number of frequent tokens left unmasked, 0 for all; dimensions; buckets of token pairs).
 # The sizes are small, so that the weights can ship.
@@ -127,7 +129,7 @@ class AuthorEncoder:
         tokenizer = tokenizers.load_tokenizer(folder)
         about = read_json(folder / "model.json")
         with readable_file(folder / "model.json"):
-            if any("match" not in use for use in about["uses"].values()):
+            if any("size_weight" not in use for use in about["uses"].values()):
                 raise FileError(f"{folder} was saved by an earlier version: fit and save it again")
             members = {
                 member: build_encoder(member, config, tokenizer)
@@ -203,7 +205,7 @@ class AuthorEncoder:
         trials = Trials(*halves(dev, TRAINING_POSTS, TRAINING_POSTS))
         model = fit_weights(self._systems(use), trials, MAX_TOKENS)
         if use.startswith("gallery"):
-            config = fit_gallery_scoring(model, dev, ENOUGH)
+            config = fit_gallery_scoring(model, dev, NEIGHBOURS)
             fused = Model.from_json(config.members, self.encoders)
             return fit_list_scoring(config, fused, dev, ENOUGH)
         return fit_pair_scoring(model, dev, ALONE)
@@ -220,9 +222,9 @@ class AuthorEncoder:
         return {name: with_s_norm(self.encoders[name]) for name in (*COUNTED, *names)}
 
     def calibrated_on(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
-        """Return a copy whose weights and calibration for galleries are fitted on own accounts.
+        """Return a copy whose calibration for galleries is fitted on own accounts.
 
-        The other uses stay the same.
+        The other uses and all weights stay the same.
 
         Parameters
         ----------
@@ -234,11 +236,12 @@ class AuthorEncoder:
         ValueError
             Fewer than ENOUGH accounts have enough posts.
         """
-        fitted = fit_gallery_scoring(self.fusion(hours), store, ENOUGH, own_weights=True)
+        use = self.use(True, hours)
+        fitted = fit_own_scoring(self.uses[use], self.model(True, hours), store, ENOUGH)
         counts = Counter(languages_of(whole_accounts(store), self.tokenizer))
         fitted_languages = [name for name, count in counts.items() if count >= ENOUGH]
         seen = tuple(sorted({ENGLISH, *fitted_languages}))
-        return self.with_config(self.use(True, hours), replace(fitted, languages=seen))
+        return self.with_config(use, replace(fitted, languages=seen))
 
     def with_config(self, use: str, config: ScoringConfig) -> "AuthorEncoder":
         """Return a copy with another configuration of one use; it shares all encoders.
@@ -298,7 +301,7 @@ class AuthorEncoder:
         """
         members = self.model(True, hours).members
         once = [member for member in members if member.normaliser == "as_norm"]
-        return Model.mean(once).normalised(normaliser)
+        return Model.mean(once).normalised(normaliser, once[0].neighbours)
 
     def rows(self, samples: Samples, progress: bool = True) -> dict[str, np.ndarray]:
         """Embed samples by each member that ships; other accounts have no influence on the vectors.

@@ -18,12 +18,12 @@ from ..tokens.batch import Samples
 from ..topic.masking import frequent_words, mask_text
 from .columns import column_types
 from .encoder import AuthorEncoder
-from .reading import STORED_POSTS, OwnPosts, has_hours, tokenise_posts
+from .reading import OwnPosts, has_hours, tokenise_posts
 from .samples import (
     MIN_POSTS,
     distant_halves,
     in_memory,
-    newest_posts,
+    spread_posts,
     texts_of,
     whole_accounts,
 )
@@ -60,7 +60,7 @@ def read_uncleaned_posts(
 
     Returns
     -------
-    The newest posts of these authors, whose order may be another one
+    The posts of these authors, whose order may be another one
     """
     columns = column_types(location, columns or {})
     config = CollectConfig(
@@ -74,21 +74,21 @@ def read_uncleaned_posts(
     with folder_lock(run.folder, wait=True):
         try:
             card = collect(run, config, quiet=True)
-            newest, kept_names = _newest_posts_of(run, encoder, names)
+            kept_store, kept_names = _posts_of(run, encoder, names)
         finally:
             _delete_posts(run)
-    hours = has_hours(columns, newest)
-    return OwnPosts(newest, kept_names, hours, card, run.folder / "vectors.safetensors")
+    hours = has_hours(columns, kept_store)
+    return OwnPosts(kept_store, kept_names, hours, card, run.folder / "vectors.safetensors")
 
 
-def _newest_posts_of(run, encoder, names):
-    """Return a store in memory of the newest posts of named authors, and their names in order."""
+def _posts_of(run, encoder, names):
+    """Return a store in memory of the posts of named authors, and their names in order."""
     store = tokenise_posts(run, encoder.tokenizer)
     all_names = np.asarray(store.author_names(), object)
     is_kept = np.isin(all_names, names) & (store.posts_per_author() >= MIN_POSTS)
     accounts = np.flatnonzero(is_kept)
-    newest = in_memory(newest_posts(store, accounts, STORED_POSTS)).store
-    return newest, all_names[accounts]
+    kept_store = in_memory(spread_posts(store, accounts)).store
+    return kept_store, all_names[accounts]
 
 
 def _delete_posts(run):

@@ -54,7 +54,7 @@ from .reading import UNREADABLE_SHARE, OwnPosts
 from .samples import (
     MAX_TOKENS,
     MIN_POSTS,
-    NEWEST_POSTS,
+    MOST_POSTS,
     distant_halves,
     last_posts,
 )
@@ -266,7 +266,7 @@ def measure_risk(
         the encoder knows.
     """
     posts, counts = _with_readable_authors(posts, encoder)
-    corpus = _all_sides(posts, CORPUS, LEAST_SIDE_POSTS, NEWEST_POSTS, pause)
+    corpus = _all_sides(posts, CORPUS, LEAST_SIDE_POSTS, MOST_POSTS, pause)
     counts["authors_without_pause"] = counts["authors_with_posts"] - len(corpus.known)
     side_posts, growth = _growth_sides(posts, pause)
     rng = np.random.default_rng(seed)

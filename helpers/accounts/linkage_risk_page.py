@@ -27,8 +27,7 @@ from .linkage_risk import (
     LinkageRisk,
 )
 from .pages import render_page
-from .reading import STORED_POSTS
-from .samples import MAX_TOKENS, MIN_POSTS
+from .samples import MAX_TOKENS, MIN_POSTS, MOST_POSTS
 
 SETTINGS = {
     "percent_right": 90,
@@ -37,7 +36,7 @@ SETTINGS = {
     "min_posts": MIN_POSTS,
     "side_posts": LEAST_SIDE_POSTS,
     "pause_hours": PAUSE_SECONDS // 3600,
-    "newest_posts": STORED_POSTS,
+    "posts_read": MOST_POSTS,
     "tokens_of_post": MAX_TOKENS,
     "kept_words": KEPT_WORDS,
     "short_words": SHORT_WORDS,
@@ -254,7 +253,7 @@ def _authors_sentence(facts):
     whole = facts["all_posts"]
     return (
         f"The {whole['authors']:,} authors of the second sentence by their number of posts, of "
-        f"which {facts['settings']['newest_posts']} are read at most. One half is known, the other "
+        f"which {facts['settings']['posts_read']:,} are read at most. One half is known, the other "
         f"one released. What found most of them is {_system(whole)}."
     )
 
@@ -327,9 +326,10 @@ def _method(facts):
     }[facts["split"]]
     return [
         sides,
-        f"Of each author the newest {settings['newest_posts']} posts are read, and of each post "
-        f"{settings['tokens_of_post']} tokens. Names, addresses, quotes and code are removed "
-        "first, and so is each passage that stands word for word in several posts.",
+        f"Of each author {settings['posts_read']:,} posts are read at most, evenly spread over "
+        f"time, and of each post {settings['tokens_of_post']} tokens. Names, addresses, quotes and "
+        "code are removed first, and so is each passage that stands word for word in several "
+        "posts.",
         f"Two systems link: {facts['encoder']} reads {_features(facts)}; {BASELINE} counts parts "
         "of words, as anybody can in a minute. Both compare each author's known posts with the "
         "released posts of all authors. Both lists are matched by giving each author one partner "

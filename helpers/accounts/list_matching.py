@@ -30,8 +30,8 @@ from .decided_pairs import DecidedPairs
 from .encoder import ENOUGH, AuthorEncoder
 from .gallery import LINK_COSTS, AccountGallery
 from .passages import passage_hashes, without_passages
-from .reading import FULL_GALLERY, STORED_POSTS, OwnPosts
-from .samples import MAX_TOKENS, in_memory, newest_posts
+from .reading import FULL_GALLERY, OwnPosts
+from .samples import MAX_TOKENS, in_memory, spread_posts
 from .scoring import HALF_POSTS, LOG_ODDS_SLOPE
 
 COLUMNS = "account_a account_b probability llr linked posts_a posts_b known".split()
@@ -92,7 +92,7 @@ def calibrated_on_list(
     if counts[letter] < ENOUGH:
         return encoder, "", 0
     accounts = np.random.default_rng(0).permutation(able[letter])[:MAX_FIT_ACCOUNTS]
-    samples = newest_posts(lists[letter].store, np.sort(accounts), STORED_POSTS)
+    samples = spread_posts(lists[letter].store, np.sort(accounts))
     own_posts = in_memory(samples).store
     fitted = encoder.calibrated_on(own_posts, a.hours).fitted_for_lists(own_posts, a.hours)
     return fitted, letter, len(accounts)
@@ -136,7 +136,7 @@ class TwoLists:
         """
         galleries = {}
         for letter, posts in _ordered({"a": a, "b": b}).items():
-            samples = newest_posts(posts.store)
+            samples = spread_posts(posts.store)
             if len(samples) < ENOUGH:
                 raise ValueError(
                     f"list {letter.upper()} has {len(samples)} accounts with enough posts that do "

@@ -18,6 +18,9 @@ from ..tokens.store import TokenStore
 PASSAGE_TOKENS = 8
 MIN_OWN_SHARE = 0.25  # a post is dropped if less than this share of its tokens is left
 CHUNK_POSTS = 2**15  # posts that are hashed at a time, to save memory
+FORM_TOKENS = 3  # in a row that stand in many posts of an account are part of a form,
+FORM_SHARE = 0.25  # of its posts at least
+MIN_FORM_POSTS = 8  # of an account whose form is looked for
 HASH_PARTS = 16  # hashes are compared in so many parts, because sorting takes memory
 
 
@@ -117,6 +120,54 @@ def without_passages(
         topic=np.asarray(store.topic)[is_kept],
     )
     return kept_store, int((~is_own).sum())
+
+
+def accounts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
+    """Tell which accounts write most of their posts in one form, as bots and announcers do.
+
+    A token is of a form if FORM_TOKENS tokens in a row, it among them, stand in at least
+    FORM_SHARE of the account's posts, numbers being equal. A post is of a form if more than half of
+    its tokens are, an account if more than half of its posts are.
+
+    Parameters
+    ----------
+    store : TokenStore
+        the posts.
+    kinds : (vocabulary,)
+        result of :func:`token_kinds`.
+
+    Returns
+    -------
+    (authors,) bool
+    """
+    is_form = np.zeros(store.authors, bool)
+    for account in np.flatnonzero(store.posts_per_author() >= MIN_FORM_POSTS):
+        posts = slice(store.author_offsets[account], store.author_offsets[account + 1] + 1)
+        offsets = store.post_offsets[posts]
+        kind = kinds[store.tokens[offsets[0] : offsets[-1]]]
+        is_form[account] = _share_in_form(kind, np.diff(offsets)) > 0.5
+    return is_form
+
+
+def _share_in_form(kind, lengths):
+    """Return the share of one account's posts that are of a form; ``kind`` (tokens,)."""
+    post = np.repeat(np.arange(len(lengths)), lengths)
+    begins = np.arange(max(len(kind) - FORM_TOKENS + 1, 0))
+    begins = begins[post[begins] == post[begins + FORM_TOKENS - 1]]
+    rows = np.stack([kind[begins + place] for place in range(FORM_TOKENS)], 1)
+    is_known = (rows > 0).all(1)  # all unknown letters look the same
+    begins, rows = begins[is_known], rows[is_known]
+    if not len(begins):
+        return 0.0
+    _, number = np.unique(rows, axis=0, return_inverse=True)
+    of_posts = np.unique(np.stack([number, post[begins]], 1), axis=0)
+    posts_of_number = np.bincount(of_posts[:, 0])
+    is_common = posts_of_number[number] >= FORM_SHARE * len(lengths)
+    in_form = np.zeros(len(kind), bool)
+    for place in range(FORM_TOKENS):
+        in_form[begins[is_common] + place] = True
+    tokens_in_form = np.bincount(post[in_form], minlength=len(lengths))
+    return (tokens_in_form > lengths / 2).mean()
 
 
 def _is_repeated(hashes, post_offsets, gallery_hashes):

@@ -29,13 +29,13 @@ from .columns import column_types
 from .encoder import AuthorEncoder
 from .gallery import AccountGallery
 from .index import VectorIndex
-from .passages import without_passages
+from .passages import accounts_of_one_form, without_passages
 from .samples import (
     MAX_TOKENS,
     MIN_POSTS,
-    NEWEST_POSTS,
+    MOST_POSTS,
     in_memory,
-    newest_posts,
+    spread_posts,
 )
 from .unjudged import UNREADABLE_SHARE
 
@@ -52,7 +52,9 @@ NEAREST_OF_ALL = 4000  # accounts that the index finds for all queries together
 # the true partner of 0.7 of the queries, among the nearest 1000 that of 0.96.
 NEAREST_OF_QUERY = 1000
 COHORT_ACCOUNTS = 1000  # accounts sampled at random beside these, which normalise the scores
-STORED_POSTS = 2 * NEWEST_POSTS  # posts of an account kept in memory: enough for two halves
+# Posts kept in memory of all accounts together, which gives each at most MOST_POSTS of them, and
+STORED_POSTS = FULL_GALLERY * MOST_POSTS
+LEAST_STORED = 128  # at least so many
 # tokens of a post that are kept: twice MAX_TOKENS, since shared passages are removed afterwards
 STORED_TOKENS = 2 * MAX_TOKENS
 QUERIES = 500  # default number of queries for up to FULL_GALLERY accounts
@@ -62,12 +64,12 @@ NO_HOURS = "Times of posting have no hours, so hours say nothing here."
 
 @dataclass(frozen=True)
 class OwnPosts:
-    """The accounts of a file, and their newest posts.
+    """The accounts of a file, and their posts.
 
     Parameters
     ----------
     store : TokenStore
-        the newest posts of each account, in memory.
+        the posts of each account, at most MOST_POSTS evenly spread ones, in memory.
     names : array
         name of each author of the store, in the same order; a pseudonym by default.
     hours : bool
@@ -89,12 +91,12 @@ class OwnPosts:
     texts_path: Path | None = None
 
     def samples(self, names: list[str]) -> Samples:
-        """Return the newest posts of named accounts, to be used as queries."""
+        """Return the posts of named accounts, to be used as queries."""
         listed = list(self.names)
-        return newest_posts(self.store, np.array([listed.index(name) for name in names], int))
+        return spread_posts(self.store, np.array([listed.index(name) for name in names], int))
 
     def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
-        """Return a gallery of samples of the store, by default the newest posts of each account.
+        """Return a gallery of samples of the store, by default the posts of each account.
 
         By default, accounts with fewer than MIN_POSTS posts are left out.
 
@@ -106,7 +108,7 @@ class OwnPosts:
             of the store, one per account
         """
         if samples is None:
-            samples = newest_posts(self.store)
+            samples = spread_posts(self.store)
         return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
 
     def vectors(self, encoder: AuthorEncoder) -> np.ndarray:
@@ -128,7 +130,7 @@ class OwnPosts:
 
     def _make_vectors(self, encoder):
         """Make what :meth:`vectors` returns, CHUNK_ACCOUNTS at a time to save memory."""
-        samples = newest_posts(self.store)
+        samples = spread_posts(self.store)
         if len(samples) <= CHUNK_ACCOUNTS:
             return encoder.vectors(samples, self.hours).astype(np.float16)
         parts = []
@@ -163,7 +165,7 @@ class OwnPosts:
         """
         if not len(queries):
             raise ValueError("no account is asked about: name at least one")
-        samples = newest_posts(self.store)
+        samples = spread_posts(self.store)
         if len(samples) <= FULL_GALLERY:
             return self.gallery(encoder, samples)
         index = VectorIndex(self.vectors(encoder))
@@ -248,20 +250,24 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
     enough = _accounts_with_posts(count, card)
     largest = enough[np.argsort(-count[enough], kind="stable")[:max_accounts]]
     accounts = np.sort(largest)
-    newest = in_memory(newest_posts(whole_store, accounts, STORED_POSTS)).store
-    store, dropped_tokens = without_passages(newest, encoder.kinds)
+    most = int(np.clip(STORED_POSTS // len(accounts), LEAST_STORED, MOST_POSTS))
+    spread = in_memory(spread_posts(whole_store, accounts, most)).store
+    of_form = accounts_of_one_form(spread, encoder.kinds)
+    persons = in_memory(_without_posts_of(spread, of_form)).store
+    store, dropped_tokens = without_passages(persons, encoder.kinds)
     with_own_posts = _count_readable(store, encoder)
+    names = np.asarray(whole_store.author_names(), object)[accounts]
 
     card = card | {
         "accounts": with_own_posts,
-        "accounts_of_shared_passages": len(accounts) - with_own_posts,
+        "accounts_of_one_form": names[of_form].tolist(),
+        "accounts_of_shared_passages": len(accounts) - int(of_form.sum()) - with_own_posts,
         "columns": columns,
         "accounts_of_copies": count_authors(texts_path) - card["authors"],
         "accounts_with_few_posts": len(count) - len(enough),
         "accounts_beyond_the_largest": len(enough) - len(accounts),
-        "share_in_shared_passages": dropped_tokens / max(len(newest.tokens), 1),
+        "share_in_shared_passages": dropped_tokens / max(len(persons.tokens), 1),
     }
-    names = np.asarray(whole_store.author_names(), object)[accounts]
     hours = has_hours(columns, whole_store)
     if columns["time"] is not None and not hours:
         print(NO_HOURS)
@@ -288,6 +294,12 @@ def _collect_with_texts(run, config):
     shutil.rmtree(parts_folder(run), ignore_errors=True)
     made.note(folder)
     return card, texts_path
+
+
+def _without_posts_of(store, is_left_out):
+    """Return a sample per account, without a post where ``is_left_out`` (authors,)."""
+    count = np.where(is_left_out, 0, store.posts_per_author())
+    return Samples(store, store.author_offsets[:-1], count, np.arange(store.authors))
 
 
 def has_hours(columns: dict, store: TokenStore) -> bool:
@@ -382,7 +394,7 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
         Where an account is not there or has fewer than MIN_POSTS posts. The message has the first
         such account as ``accounts`` names it.
     """
-    samples = newest_posts(posts.store)
+    samples = spread_posts(posts.store)
     compared = posts.names[samples.authors]
     if not accounts:
         max_queries = QUERIES if len(compared) <= FULL_GALLERY else FEWER_QUERIES

@@ -17,7 +17,7 @@ from ..tokens.store import TokenStore, concat_ranges
 
 MAX_TOKENS = 128  # number of tokens that are read of each post
 MIN_POSTS = 4  # accounts with fewer posts are left out: they show too little of a style
-NEWEST_POSTS = 64  # number of posts that are read of each account, the newest ones
+MOST_POSTS = 1024  # number of posts that are read of each account at most
 UNKNOWN_TOPIC = NO_TOPIC  # the name of a topic that is not known
 
 Posts = Sequence[Sequence[str]]  # one list of texts per account, oldest first
@@ -164,10 +164,12 @@ def whole_accounts(store: TokenStore) -> Samples:
     return Samples(store, store.author_offsets[:-1], count, np.arange(len(count)))
 
 
-def newest_posts(
-    store: TokenStore, accounts: np.ndarray | None = None, posts: int = NEWEST_POSTS
+def spread_posts(
+    store: TokenStore, accounts: np.ndarray | None = None, posts: int = MOST_POSTS
 ) -> Samples:
-    """Return one sample per account, of its newest posts.
+    """Return one sample per account: its posts, or so many of them, evenly spread over its time.
+
+    The posts are copied to memory where an account has more.
 
     Parameters
     ----------
@@ -181,12 +183,19 @@ def newest_posts(
     count = store.posts_per_author()
     if accounts is None:
         accounts = np.flatnonzero(count >= MIN_POSTS)
-    newest = np.minimum(count[accounts], posts)
-    return Samples(store, store.author_offsets[accounts + 1] - newest, newest, accounts)
+    first = store.author_offsets[accounts]
+    count = count[accounts]
+    if (count <= posts).all():
+        return Samples(store, first, count, accounts)
+    kept = np.minimum(count, posts)
+    number, offsets = concat_ranges(np.zeros_like(kept), kept)
+    spacing = (count - 1) / np.maximum(kept - 1, 1)
+    place = np.rint(number * np.repeat(spacing, kept)).astype(np.int64)
+    return Samples.of_lists(store, np.repeat(first, kept) + place, offsets, accounts)
 
 
 def halves(
-    store: TokenStore, min_posts: int, max_posts: int = NEWEST_POSTS
+    store: TokenStore, min_posts: int, max_posts: int = MOST_POSTS
 ) -> tuple[Samples, Samples]:
     """Cut each account into an older and a newer half, which stand for two accounts of one person.
 

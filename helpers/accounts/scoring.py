@@ -4,30 +4,36 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from scipy.special import log_softmax
+import pandas as pd
+from scipy.special import expit
 
 from ..core.progress import progress_bar
 from ..evaluation import calibration
 from ..evaluation.calibration import Calibration
 from ..evaluation.match_fitting import fit_match
 from ..evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig
-from ..evaluation.models import Model, as_model
+from ..evaluation.models import Model
+from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .languages import ENGLISH
 from .samples import MAX_TOKENS, distant_halves, halves, last_posts
 
-SIZES = (4, 8, 16, 32)  # numbers of posts per sample on which calibration is fitted
-# posts of each half on which the calibration for galleries is fitted: from, to
-HALF_POSTS = (8, 32)
-LIST_POSTS = 16  # posts of each half on which the matching of lists is fitted
+SIZES = (4, 8, 16, 32)  # numbers of posts per sample on which the use without a gallery is fitted
+# numbers of posts of an account, at most, in the lists on which the use of a gallery is fitted
+SIDE_POSTS = (4, 8, 16, 32, 64, 128, 256, 512)
+LIST_SIZES = (30, 60, 180)  # numbers of accounts in these lists, at most
+CUT_SHARE = 0.25  # of these accounts that are cut in two
+OWN_POSTS = (8, 512)  # posts of each half on which own accounts are calibrated: from, to
+# prior standard deviations of the line from shipped to own log-likelihood ratios
+SLOPE_SPREAD = 0.3
+SHIFT_SPREAD = 1.0
+LIST_POSTS = 16  # posts of each half on which the matching of lists is fitted,
+HALF_POSTS = (8, 32)  # from, to, where too few accounts have twice as many
+# length of a pair of LIST_POSTS on both sides, see _pairs_of_list
+LIST_LENGTH = 2 * float(np.log(LIST_POSTS / SIDE_POSTS[0]))
 LOG_ODDS_SLOPE = 1.0  # the scores of a fitted model are log-odds among neighbours
 NEAREST_OTHERS = 100  # other accounts that each half is compared with, those nearest to it
-# Prior standard deviations of own weights times that of their scores. At the least of them members
-# keep their weights.
-WEIGHT_SPREADS = (1e-6, 0.017, 0.032, 0.055, 0.1)
 CHANCE_ERRORS = 3  # standard errors above chance at which own halves are told from others
-GAIN_ERRORS = 3  # standard errors by which own weights must rank higher than the members' weights
-FOLDS = 5  # parts of the accounts, each left out once to choose among these
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,9 @@ class ScoringConfig:
     match : the log-weights with which two lists are matched, if they were fitted, see
         :func:`fit_list_scoring`
     languages : of which the calibration has seen accounts enough; it holds for no other
+    posts : lowest and highest number of posts of a sample that calibration has seen
+    size_weight : weight of the logarithm of the number of other targets in the log-likelihood
+        ratio, for as many as calibration has seen; 1 for each further target
     """
 
     members: list[dict]
@@ -53,6 +62,8 @@ class ScoringConfig:
     accounts: int
     match: MatchConfig | None = None
     languages: tuple[str, ...] = (ENGLISH,)
+    posts: tuple[int, int] = (SIZES[0], SIZES[-1])
+    size_weight: float = 1.0
 
     @property
     def weights(self) -> dict[str, float]:
@@ -66,25 +77,46 @@ class ScoringConfig:
         ----------
         scores : scores of pairs, in an array of any shape
         query_posts, target_posts : numbers of posts of the query and of the target of each pair,
-            broadcast to the shape of ``scores``; clipped to the range of SIZES
+            broadcast to the shape of ``scores``; clipped to the range of ``posts``
         targets : T, number of targets that have normalised the scores; 2 for scores that no gallery
             has normalised
+        """
+        lowest, highest = self.bounds(targets)
+        return self.log_ratio(scores, query_posts, target_posts, targets).clip(lowest, highest)
 
-        Notes
-        -----
-        A calibration for galleries gives the odds that the target is the right one of all, if one
-        of them is. The likelihood ratio is T - 1 times these odds. The odds depend little on T,
-        because AS-norm compares each score with the nearest ones of the gallery.
+    def log_ratio(
+        self, scores: np.ndarray, query_posts, target_posts, targets: int = 2
+    ) -> np.ndarray:
+        """Return the log-likelihood ratio of each score without bounds.
+
+        Parameters
+        ----------
+        scores, query_posts, target_posts, targets : as in :meth:`llr`
         """
         features = [scores]
         if len(self.calibration.weights) > 1:
-            features += [
-                np.clip(posts, SIZES[0], SIZES[-1]) for posts in (query_posts, target_posts)
-            ]
+            features += [np.clip(posts, *self.posts) for posts in (query_posts, target_posts)]
         flat = [values.ravel() for values in np.broadcast_arrays(*features)]
         log_ratio = self.calibration.llr(*flat).reshape(np.shape(scores))
-        lowest, highest = self.bounds(targets)
-        return (log_ratio + np.log(targets - 1)).clip(lowest, highest)
+        return log_ratio + self._of_size(targets)
+
+    def _of_size(self, targets):
+        """Return what the number of targets adds; fitted lists are not longer than ``accounts``."""
+        seen = min(targets, max(self.accounts, 2))
+        return np.log(targets - 1) + (self.size_weight - 1) * np.log(seen - 1)
+
+    def scaled(self, slope: float, shift: float, targets: int) -> "ScoringConfig":
+        """Return a use whose log-likelihood ratios lie on a line over those of this one.
+
+        Parameters
+        ----------
+        slope, shift : of the line
+        targets : number of targets for which it was fitted
+        """
+        weights = [slope * weight for weight in self.calibration.weights]
+        of_size = float(self._of_size(targets))
+        intercept = slope * (self.calibration.intercept + of_size) + shift - of_size
+        return replace(self, calibration=Calibration(weights, intercept))
 
     def bounds(self, targets: int = 2) -> tuple[float, float]:
         """Return the lowest and the highest log-likelihood ratio, see :meth:`llr`."""
@@ -99,6 +131,7 @@ class ScoringConfig:
             parts["match"] = MatchConfig(**plain["match"])
         if "languages" in plain:
             parts["languages"] = tuple(plain["languages"])
+        parts["posts"] = tuple(plain["posts"])
         return cls(**plain | parts)
 
 
@@ -138,59 +171,155 @@ def fit_pair_scoring(model: Model, dev: TokenStore, accounts: int) -> ScoringCon
     return ScoringConfig(model.to_json(), fitted, accounts)
 
 
-def fit_gallery_scoring(
-    model: Model, store: TokenStore, min_accounts: int, own_weights: bool = False
-) -> ScoringConfig:
-    """Fit how s-norm and AS-norm are joined, and the calibration of this score among neighbours.
+def fit_gallery_scoring(model: Model, dev: TokenStore, neighbours: int) -> ScoringConfig:
+    """Fit how s-norm and AS-norm are joined, and the calibration of this score, on drawn lists.
 
-    Each account is cut in two halves as far apart as its posts allow. Every first half is compared
-    with its own account's last half and with the NEAREST_OTHERS last halves of others. Two accounts
-    that are each other's nearest are not compared: they may be one person's. Logistic regression
-    gives the odds that a target is the right one, from both scores of the model and, with
-    ``own_weights``, from those of each member. Own weights have a normal prior around the model's
-    weights, whose spread, one of WEIGHT_SPREADS, is the smallest one with which accounts that took
-    no part in the fit are as likely as with any, within one standard error. They are used only if
-    they rank these accounts higher, by more than GAIN_ERRORS standard errors of the mean
-    reciprocal rank.
+    In each list some accounts are cut in two, first posts and last posts, which stand for two
+    accounts of one person; all others stand in it once. Every pair of a list is compared as in use.
+    The lists differ in their length and in how many posts an account has at most. Logistic
+    regression gives the likelihood ratio from the score, the posts of both accounts and the size of
+    the list. A higher score never means less.
 
     Parameters
     ----------
     model : members and their weights; how they are normalised does not matter
-    store : posts of the accounts
-    min_accounts : number of accounts that must have enough posts
-    own_weights : whether members may get other weights than the model's
+    dev : posts of the dev accounts
+    neighbours : number of nearest accounts for AS-norm
 
     Raises
     ------
     ValueError
-        Fewer than ``min_accounts`` accounts have twice HALF_POSTS[0] posts.
+        Fewer than LIST_SIZES[0] accounts have twice SIDE_POSTS[0] posts.
     """
-    first, last = distant_halves(store, *HALF_POSTS)
-    if len(first) < min_accounts:
-        needed = f"{min_accounts} accounts with {2 * HALF_POSTS[0]} posts"
-        raise ValueError(f"calibration needs {needed}, and {len(first)} have so many")
-    near = model.normalised("as_norm")
-    whole = model.normalised("s_norm")
-    near_scores = near.score_matrix(first, last, MAX_TOKENS)
-    candidates = _candidates(near_scores)
-    scores = [near_scores, whole.score_matrix(first, last, MAX_TOKENS)]
-    if own_weights:
-        members = [as_model(member) for member in near.members]
-        scores += [member.score_matrix(first, last, MAX_TOKENS) for member in members]
-    row = np.arange(len(first))[:, None]
-    features = np.stack([matrix[row, candidates] for matrix in scores], -1)
+    accounts = np.flatnonzero(dev.posts_per_author() >= 2 * SIDE_POSTS[0])
+    if len(accounts) < LIST_SIZES[0]:
+        needed = f"{LIST_SIZES[0]} accounts with {2 * SIDE_POSTS[0]} posts"
+        raise ValueError(f"calibration needs {needed}, and {len(accounts)} have so many")
+    near = model.normalised("as_norm", neighbours)
+    whole = model.normalised("s_norm", neighbours)
+    rng = np.random.default_rng(0)
+    sizes = list(product(LIST_SIZES, (None, *SIDE_POSTS)))
+    lists = []
+    for count, most in progress_bar(sizes, desc="calibrating", unit="list", delay=2):
+        samples = _drawn_list(dev, rng.permutation(accounts)[:count], most, rng)
+        lists.append(_pairs_of_list(samples, near, whole))
+    pairs = pd.concat(lists)
+    weights = _fit_ratio(pairs.near, pairs, [pairs.whole])
+    ratio = float(weights[5] / (weights[3] + weights[4] * LIST_LENGTH))
+    weights = _fit_ratio(pairs.near + ratio * pairs.whole, pairs)
+    return _scoring_config(near, whole, weights, ratio, len(accounts))
 
-    spread = np.ones(features.shape[-1])
-    if own_weights:
-        spread[2:] = _best_spread(features, candidates >= 0)
-    weights, intercept = _fit(features, candidates >= 0, spread)
-    fitted = sum(weight * matrix for weight, matrix in zip(weights, scores))
-    if not _tell_apart(fitted):
+
+def fit_own_scoring(
+    config: ScoringConfig, model: Model, store: TokenStore, min_accounts: int
+) -> ScoringConfig:
+    """Fit a line from the log-likelihood ratios of a calibration to those of own accounts.
+
+    Each account is cut in two halves as far apart as its posts allow. Every first half is compared
+    with its own account's last half and with the NEAREST_OTHERS last halves of others. Two accounts
+    that are each other's nearest are not compared: they may be one person's.
+
+    Parameters
+    ----------
+    config : result of :func:`fit_gallery_scoring`
+    model : the model of this config
+    store : posts of the accounts
+    min_accounts : number of accounts that must have enough posts
+
+    Raises
+    ------
+    ValueError
+        Fewer than ``min_accounts`` accounts have twice OWN_POSTS[0] posts.
+    """
+    from scipy import optimize
+
+    first, last = distant_halves(store, *OWN_POSTS)
+    if len(first) < min_accounts:
+        needed = f"{min_accounts} accounts with {2 * OWN_POSTS[0]} posts"
+        raise ValueError(f"calibration needs {needed}, and {len(first)} have so many")
+    scores = model.score_matrix(first, last, MAX_TOKENS)
+    if not _tell_apart(scores):
         # the scores of these accounts say nothing: every likelihood ratio is 1
-        no_evidence = Calibration([0.0], -float(np.log(len(first) - 1)))
         nobody = MatchConfig(0.0, LEAST_LOG_WEIGHT)
-        return ScoringConfig(near.to_json(), no_evidence, len(first), nobody)
-    return _scoring_config(near, whole, weights, intercept, len(first))
+        return replace(config.scaled(0.0, 0.0, len(first)), match=nobody)
+    candidates = _candidates(scores)
+    row = np.arange(len(first))[:, None]
+    log_ratio = config.log_ratio(scores, first.count[:, None], last.count, len(first))
+    is_candidate = candidates >= 0
+    same = np.zeros(is_candidate.shape, bool)
+    same[:, 0] = True
+    pairs = (log_ratio[row, candidates][is_candidate], same[is_candidate], -np.log(len(first) - 1))
+    fitted = optimize.minimize(_line_loss, [1.0, 0.0], pairs, bounds=[(0, None), (None, None)])
+    return config.scaled(*fitted.x.tolist(), len(first))
+
+
+def _line_loss(line, log_ratio, same, prior_log_odds):
+    """Return the loss of a line, slope and shift, with normal priors around 1 and 0."""
+    slope, shift = line
+    log_odds = slope * log_ratio + shift + prior_log_odds
+    loss = np.logaddexp(0, np.where(same, -log_odds, log_odds)).sum()
+    return loss + ((slope - 1) / SLOPE_SPREAD) ** 2 / 2 + (shift / SHIFT_SPREAD) ** 2 / 2
+
+
+def _drawn_list(dev, accounts, most, rng):
+    """Return a list in which CUT_SHARE of the accounts are cut in two; ``authors`` tells whose.
+
+    Each sample has ``most`` posts at most; where it is None, so many of SIDE_POSTS at random.
+    """
+    total = dev.posts_per_author()
+    cut, whole = np.split(accounts, [max(round(CUT_SHARE * len(accounts)), 2)])
+    authors = np.concatenate([cut, cut, whole])
+    limits = np.full(len(authors), most)
+    if most is None:
+        limits = rng.choice(SIDE_POSTS, len(authors))
+    available = np.concatenate([total[cut] // 2, total[cut] // 2, total[whole]])
+    count = np.minimum(available, limits.astype(int))
+    first = dev.author_offsets[authors]
+    last = dev.author_offsets[authors + 1] - count
+    is_last = np.arange(len(authors)) >= len(cut)
+    return Samples(dev, np.where(is_last, last, first), count, authors)
+
+
+def _pairs_of_list(samples, near, whole):
+    """Return the pairs of a list: scores, logarithms of posts and of size, truth and prior odds."""
+    own_column = np.arange(len(samples))
+    pair = np.triu_indices(len(samples), 1)
+    frame = {}
+    for name, model in (("near", near), ("whole", whole)):
+        blocks = model.scores(samples, samples, MAX_TOKENS, own_column)
+        frame[name] = np.concatenate([scores.copy() for _, scores in blocks])[pair]
+    length = np.log(samples.count / SIDE_POSTS[0])
+    same = samples.authors[pair[0]] == samples.authors[pair[1]]
+    frame["length"] = length[pair[0]] + length[pair[1]]
+    frame["size"] = np.log(len(samples) - 1)
+    frame["same"] = same
+    frame["log_odds"] = np.log(same.sum() / (~same).sum())
+    return pd.DataFrame(frame)
+
+
+def _fit_ratio(scores, pairs, more=()):
+    """Fit log-likelihood ratios: weights of 1, length, size, score, score times length, and more.
+
+    Those of both columns with the score are 0 or more, so that a higher score never means less.
+    """
+    from scipy import optimize  # imported here: who only embeds need not wait for it
+
+    columns = [np.ones(len(pairs)), pairs.length, pairs["size"], scores, scores * pairs.length]
+    features = np.column_stack([*columns, *more])
+    scale = np.append(1.0, features[:, 1:].std(0))
+    bounds = [(None, None)] * 3 + [(0, None)] * 2 + [(None, None)] * len(more)
+    arguments = (features / scale, pairs.same.to_numpy(), pairs.log_odds.to_numpy())
+    begin = np.zeros(len(scale))
+    fitted = optimize.minimize(_log_loss, begin, arguments, jac=True, bounds=bounds)
+    return fitted.x / scale
+
+
+def _log_loss(weights, features, same, prior_log_odds):
+    """Return the loss of logistic regression with a normal prior of the weights, and its slope."""
+    log_odds = features @ weights + prior_log_odds
+    shrunk = np.append(0.0, weights[1:])
+    loss = np.logaddexp(0, np.where(same, -log_odds, log_odds)).sum() + shrunk @ shrunk / 4
+    return loss, features.T @ (expit(log_odds) - same) + shrunk / 2
 
 
 def fit_list_scoring(
@@ -216,17 +345,24 @@ def fit_list_scoring(
     return replace(config, match=fit_match(scores, expected_slope=LOG_ODDS_SLOPE))
 
 
-def _scoring_config(near, whole, weights, intercept, accounts):
-    """Turn the weights of both scores, and of members where there are more, into one use."""
+def _scoring_config(near, whole, weights, ratio, accounts):
+    """Turn fitted weights into one use, whose scores are log-odds for LIST_POSTS on both sides.
+
+    ``weights`` are those of :func:`_fit_ratio`; ``ratio`` is the weight of the score by s-norm, for
+    a weight of 1 of that by AS-norm.
+    """
+    intercept, of_length, of_size, of_score, of_both = weights.tolist()
+    slope = of_score + of_both * LIST_LENGTH
     members = []
-    for number, member in enumerate(near.to_json()):
-        weight = weights[0] * member["weight"]
-        if len(weights) > 2:
-            weight += weights[2 + number]
-        members.append(member | {"weight": float(weight)})
-    for member in whole.to_json():
-        members.append(member | {"weight": float(weights[1] * member["weight"])})
-    return ScoringConfig(members, Calibration([1.0], intercept), accounts)
+    for model, share in ((near, slope), (whole, slope * ratio)):
+        for member in model.to_json():
+            members.append(member | {"weight": float(share * member["weight"])})
+    begin = 2 * float(np.log(SIDE_POSTS[0]))  # from which the length of both sides is counted
+    score_weight = (of_score - of_both * begin) / slope
+    length_weights = [of_length, of_length, of_both / slope, of_both / slope]
+    fitted = Calibration([score_weight, *length_weights], intercept - of_length * begin)
+    limits = (SIDE_POSTS[0], SIDE_POSTS[-1])
+    return ScoringConfig(members, fitted, accounts, posts=limits, size_weight=of_size)
 
 
 def _tell_apart(scores):
@@ -255,62 +391,3 @@ def _candidates(scores):
     is_mutual = partner[partner] == row
     may_be_one_person = (nearest == partner[:, None]) & is_mutual[:, None]
     return np.hstack([row[:, None], np.where(may_be_one_person, -1, nearest)])
-
-
-def _fit(features, is_candidate, spread):
-    """Fit log-odds on the candidates of each account; ``features`` (N, K, F), ``spread`` (F,)."""
-    same = np.zeros(is_candidate.shape, bool)
-    same[:, 0] = True
-    return calibration.fit_log_odds(features[is_candidate], same[is_candidate], spread)
-
-
-def _best_spread(features, is_candidate):
-    """Choose the spread of own weights by left-out accounts: the least one keeps the members'."""
-    log_odds = {
-        own_spread: _left_out_log_odds(features, is_candidate, own_spread)
-        for own_spread in WEIGHT_SPREADS
-    }
-    likelihoods = {
-        own_spread: log_softmax(values, 1)[:, 0] for own_spread, values in log_odds.items()
-    }
-    best = max(likelihoods.values(), key=np.mean)
-    as_likely = [
-        own_spread
-        for own_spread, likelihood in likelihoods.items()
-        if not _is_higher(best, likelihood, standard_errors=1)
-    ]
-    # Two halves of one account are often near in time and share words of one subject. They cannot
-    # show what own weights do to accounts whose posts lie far apart, where small gains were losses.
-    # So the gain in ranks must be large beside its error.
-    own_spread = as_likely[0]
-    members_spread = WEIGHT_SPREADS[0]
-    own_ranks = _reciprocal_ranks(log_odds[own_spread])
-    members_ranks = _reciprocal_ranks(log_odds[members_spread])
-    if _is_higher(own_ranks, members_ranks, standard_errors=GAIN_ERRORS):
-        return own_spread
-    return members_spread
-
-
-def _left_out_log_odds(features, is_candidate, own_spread):
-    """Return log-odds (N, K) by weights that were fitted without the account of the row."""
-    spread = np.full(features.shape[-1], own_spread)
-    spread[:2] = 1
-    accounts = np.random.default_rng(0).permutation(len(features))
-    log_odds = np.full(is_candidate.shape, -np.inf)
-    for left_out in np.array_split(accounts, FOLDS):
-        fitted = np.setdiff1d(accounts, left_out)
-        weights, _ = _fit(features[fitted], is_candidate[fitted], spread)
-        values = features[left_out] @ weights
-        log_odds[left_out] = np.where(is_candidate[left_out], values, -np.inf)
-    return log_odds
-
-
-def _reciprocal_ranks(log_odds):
-    """Return 1 / rank of the own account, the first column, behind those with equal log-odds."""
-    return 1 / (log_odds >= log_odds[:, :1]).sum(1)
-
-
-def _is_higher(values, baseline, standard_errors):
-    """Tell whether the mean of the paired gains is more than so many of its errors above 0."""
-    gain = values - baseline
-    return gain.mean() > standard_errors * gain.std() / len(gain) ** 0.5

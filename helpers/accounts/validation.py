@@ -34,7 +34,7 @@ PROVING_ACCOUNTS = 100  # with fewer accounts, a message says that they prove li
 MAX_CALIBRATION_LOSS = 0.2  # a larger loss, in bits, gives a warning
 CHANGED_QUERY = "\0"  # no account has this name, so none is left out of the ranking as the query
 NORMALISERS = {"s_norm": "s-norm", "as_norm": "AS-norm"}  # as the names of systems end
-SIZES = (2, 4, 8, 16, 32, 64)  # numbers of posts of a query
+SIZES = (2, 4, 8, 16, 32, 64, 128, 256)  # numbers of posts of a query
 
 # typographic quotes, as word processors set them, to those of keyboards
 QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")

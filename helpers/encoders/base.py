@@ -17,9 +17,8 @@ from ..core.errors import file_error, readable_file
 from ..core.progress import progress_bar
 from ..tokens.batch import Batch, Samples
 
-# in a batch where words are counted, which bounds memory: samples, and tokens of a post of each
-SAMPLES_AT_ONCE = 1024
-TOKENS_AT_ONCE = 2**23
+SAMPLES_AT_ONCE = 1024  # in a batch where words are counted
+TOKENS_AT_ONCE = 2**23  # in any batch, padding included, which bounds memory
 
 
 class Encoder(nn.Module):
@@ -82,7 +81,7 @@ def embed(
     max_tokens : int
         L, tokens read of each post
     batch_size : int
-        number of samples that are encoded at a time
+        number of samples that are encoded at a time, fewer of many posts
     progress : bool
         whether a bar is shown where it takes over two seconds
 
@@ -100,13 +99,11 @@ def embed(
     offsets = samples.store.post_offsets
     n_tokens = offsets[samples.first + samples.count] - offsets[samples.first]
     order = np.lexsort((n_tokens, samples.count))  # lexsort sorts by its last key first
-    begins = range(0, len(order), batch_size)
-
+    parts = list(_parts(samples.count[order], max_tokens, batch_size))
     blocks = []
     with eval_mode(encoder), encoder.inference():
-        for begin in progress_bar(begins, progress=progress, desc="embedding", delay=2):
-            rows = order[begin : begin + batch_size]
-            blocks.append(_embed_rows(encoder, samples, rows, max_tokens))
+        for part in progress_bar(parts, progress=progress, desc="embedding", delay=2):
+            blocks.append(_embed_rows(encoder, samples, order[part], max_tokens))
 
     original_order = np.argsort(order)
     if sparse.issparse(blocks[0]):
@@ -175,7 +172,7 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], path: str | Path
 
 
 def batches_of(samples: Samples, max_tokens: int) -> Iterator[Batch]:
-    """Yield many samples in batches of SAMPLES_AT_ONCE, fewer of long posts, in their order.
+    """Yield many samples in batches of SAMPLES_AT_ONCE, fewer of many tokens, in their order.
 
     Parameters
     ----------
@@ -184,9 +181,19 @@ def batches_of(samples: Samples, max_tokens: int) -> Iterator[Batch]:
     max_tokens : int
         L, tokens read of each post
     """
-    batch_size = min(SAMPLES_AT_ONCE, max(TOKENS_AT_ONCE // max_tokens, 1))
-    for begin in range(0, len(samples), batch_size):
-        yield samples.batch(slice(begin, begin + batch_size), max_tokens)
+    for part in _parts(samples.count, max_tokens, SAMPLES_AT_ONCE):
+        yield samples.batch(part, max_tokens)
+
+
+def _parts(count, max_tokens, batch_size):
+    """Yield slices of samples of ``count`` (N,) posts, of up to TOKENS_AT_ONCE padded tokens."""
+    begin = 0
+    while begin < len(count):
+        longest = np.maximum.accumulate(count[begin : begin + batch_size])
+        tokens = longest * max_tokens * np.arange(1, len(longest) + 1)
+        end = begin + max(np.searchsorted(tokens, TOKENS_AT_ONCE, side="right"), 1)
+        yield slice(begin, end)
+        begin = end
 
 
 def _embed_rows(encoder, samples, rows, max_tokens):

@@ -115,43 +115,6 @@ def fit_calibration(
     return Calibration(slope.tolist(), float(intercept))
 
 
-def fit_log_odds(
-    features: np.ndarray, same: np.ndarray, spread: np.ndarray | float = 1.0
-) -> tuple[np.ndarray, float]:
-    """Fit the log-odds that a pair is of one account, by logistic regression on several scores.
-
-    Pairs count as they are: the odds are those among pairs in the same proportion.
-
-    Parameters
-    ----------
-    features : (N, F) F scores of each of N pairs
-    same : (N,) bool, whether a pair is of one account
-    spread : (F,) or one for all: standard deviation of the normal prior, with mean 0, of each
-        weight times the standard deviation of its score
-
-    Returns
-    -------
-    Weights (F,) of the scores, and the intercept
-
-    Raises
-    ------
-    ValueError
-        If all pairs are of one kind, or a score is NaN.
-    """
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import StandardScaler
-
-    refuse_nan(features)
-    if same.all() or not same.any():
-        raise ValueError(f"{same.sum()} of {len(same)} pairs are of one account: both are needed")
-    scaler = StandardScaler()
-    scaled = scaler.fit_transform(np.asarray(features, np.float64)) * spread
-    regression = LogisticRegression(max_iter=1000)  # its penalty is a prior of the spread 1
-    regression.fit(scaled, same)
-    weights = regression.coef_[0] * spread / scaler.scale_
-    return weights, float(regression.intercept_[0] - weights @ scaler.mean_)
-
-
 def estimate_prior(log_odds: np.ndarray) -> float:
     """Estimate the share of queries whose author has a target, from their likelihood ratios.
 

@@ -41,6 +41,8 @@ class Gallery:
     cohort : (C, D) rows of the cohort, for AS-norm by a cohort; else None
     reference : (R,) numbers of the targets from whose scores statistics are computed; None for raw
         scores and with a cohort
+    nearest : number of nearest targets whose scores give ``neighbours``; None where the gallery's
+        size decides
     """
 
     encoder: Encoder
@@ -49,6 +51,7 @@ class Gallery:
     neighbours: np.ndarray | None = None
     cohort: Rows | None = None
     reference: np.ndarray | None = None
+    nearest: int | None = None
 
     @property
     def unit(self) -> bool:
@@ -56,9 +59,10 @@ class Gallery:
         return getattr(self.encoder, "unit", True)
 
     @property
-    def reference_key(self) -> bytes:
-        """What is equal for galleries with the same reference targets, hashable."""
-        return b"" if self.reference is None else self.reference.tobytes()
+    def statistics_key(self) -> tuple[bytes, int | None]:
+        """What is equal for galleries with the same reference and nearest targets, hashable."""
+        reference = b"" if self.reference is None else self.reference.tobytes()
+        return reference, self.nearest
 
     @property
     def is_large(self) -> bool:
@@ -177,7 +181,9 @@ class Gallery:
         of_references = self.statistics[:, self.reference]
         sides = (queries, self.reference_rows, of_references)
         near = self.neighbours is not None
-        of_queries = reference_statistics(*sides, unit=self.unit, near=near)
+        of_queries = reference_statistics(
+            *sides, unit=self.unit, near=near, neighbours=self.nearest
+        )
         if own_column is None:
             return of_queries
         of_targets = [self.statistics, self.neighbours]
@@ -207,7 +213,7 @@ class Gallery:
         own_column = np.full(count, -1)
         own_column[self.reference] = np.arange(len(self.reference))
         sides = (self.rows, self.reference_rows, of_references)
-        of_targets = reference_statistics(*sides, own_column, self.unit, near, blocks)
+        of_targets = reference_statistics(*sides, own_column, self.unit, near, blocks, self.nearest)
         of_targets[0][:, self.reference] = of_references
         return replace(self, **dict(zip(("statistics", "neighbours"), of_targets)))
 
@@ -248,7 +254,7 @@ class Gallery:
         if self.neighbours is None:
             return gallery
         _, near_new = reference_statistics(
-            *sides, of_targets[:, reference], own_column, self.unit, near=True
+            *sides, of_targets[:, reference], own_column, self.unit, True, neighbours=self.nearest
         )
         near_targets = np.hstack([self.neighbours[:, kept], near_new])
         return replace(gallery, neighbours=near_targets)
@@ -261,7 +267,7 @@ class Gallery:
 
     # the same of their nearest targets, from s-normed scores
     def _of_neighbours(self, scores, own_column):
-        of_queries = neighbour_statistics(scores)
+        of_queries = neighbour_statistics(scores, neighbours=self.nearest)
         return np.where(own_column < 0, of_queries, self.neighbours[:, own_column])
 
     def _reference_scores(self, scores):

@@ -76,6 +76,8 @@ class Member:
         None for all targets; ignored with a cohort
     max_references : number of targets at most from whose scores statistics are computed, see
         :func:`helpers.evaluation.score_norm.reference_targets`
+    neighbours : number of nearest targets for "as_norm" by the gallery; by default it depends on
+        the gallery's size, see :func:`helpers.evaluation.score_norm.neighbour_statistics`
     embeddings : cache of rows and galleries; shared by members that ``replace`` makes of this one
         with another name or weight
     """
@@ -87,6 +89,7 @@ class Member:
     cohort: Samples | None = None
     reference: np.ndarray | None = None
     max_references: int = MAX_REFERENCES
+    neighbours: int | None = None
     embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
     def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
@@ -114,7 +117,7 @@ class Member:
 
     def _gallery_key(self, targets, max_tokens):
         reference = None if self.reference is None else self.reference.tobytes()
-        kind = (self.normaliser, self.cohort, reference, self.max_references)
+        kind = (self.normaliser, self.cohort, reference, self.max_references, self.neighbours)
         return ("gallery", self.encoder, *kind, targets, max_tokens)
 
     def _gallery(self, targets, max_tokens):
@@ -132,9 +135,9 @@ class Member:
             of_targets = cohort_statistics(gallery.rows, cohort, gallery.unit)
             return replace(gallery, statistics=of_targets, cohort=cohort)
         reference = reference_targets(len(targets), self.reference, self.max_references)
-        gallery = replace(gallery, reference=reference)
+        gallery = replace(gallery, reference=reference, nearest=self.neighbours)
         # AS-norm needs what s-norm needs; so of one encoder it is computed only once
-        key = ("statistics", encoder, gallery.reference_key, targets, max_tokens)
+        key = ("statistics", encoder, gallery.statistics_key, targets, max_tokens)
         if self.normaliser == "as_norm":
             return self.embeddings.once(key, partial(gallery.with_statistics, True))
         if key in self.embeddings:
@@ -239,10 +242,15 @@ class Model:
         """The weights by name."""
         return {member.name: member.weight for member in self.members}
 
-    def normalised(self, normaliser: str) -> "Model":
-        """Return the model with another normaliser of all members, see :class:`Member`."""
-        members = [replace(member, normaliser=normaliser) for member in self.members]
-        return Model(tuple(members))
+    def normalised(self, normaliser: str, neighbours: int | None = None) -> "Model":
+        """Return the model with other settings of all members.
+
+        Parameters
+        ----------
+        normaliser, neighbours : see :class:`Member`
+        """
+        settings = {"normaliser": normaliser, "neighbours": neighbours}
+        return Model(tuple(replace(member, **settings) for member in self.members))
 
     @property
     def used_members(self) -> list[Member]:
@@ -351,7 +359,7 @@ class Model:
             encoder = gallery.encoder
             if encoder not in raw_scores:
                 raw_scores[encoder] = gallery.raw_pair_scores(rows[encoder], pairs)
-            compared_with = (encoder, member.cohort, gallery.reference_key)
+            compared_with = (encoder, member.cohort, gallery.statistics_key)
             if compared_with not in of_queries:
                 of_queries[compared_with] = gallery.query_statistics(rows[encoder])
             scores_of_member[member] = gallery.normalised_pairs(
@@ -363,7 +371,7 @@ class Model:
         return round_scores(total)
 
     def to_json(self) -> list[dict]:
-        """Return names, normalisers and weights, as :meth:`from_json` takes them.
+        """Return names, normalisers, weights and neighbours, as :meth:`from_json` takes them.
 
         Raises
         ------
@@ -372,7 +380,7 @@ class Model:
         """
         if any(member.cohort is not None for member in self.members):
             raise ValueError("a model with a cohort is not written: its samples are not kept")
-        names = ("name", "normaliser", "weight")
+        names = ("name", "normaliser", "weight", "neighbours")
         return [{name: getattr(member, name) for name in names} for member in self.members]
 
     @classmethod
@@ -387,7 +395,8 @@ class Model:
 
         Parameters
         ----------
-        members : name, normaliser and weight of each member; "as_norm" is that by the gallery
+        members : name, normaliser, weight and perhaps neighbours of each member; "as_norm" is that
+            by the gallery
         encoders : the encoder of each member, by name
         reference : (T,) bool, of every member, see :class:`Member`
         embeddings : cache of another model of the same encoders; by default a new one

@@ -300,6 +300,7 @@ def reference_statistics(
     unit: bool = True,
     near: bool = True,
     blocks: Blocks | None = None,
+    neighbours: int | None = None,
 ) -> list[np.ndarray]:
     """Return the statistics of rows' scores with R reference targets, for s-norm and for AS-norm.
 
@@ -314,6 +315,7 @@ def reference_statistics(
     near : whether the statistics for AS-norm are returned, too
     blocks : the rows' scores with the references, where they were computed before; they are
         overwritten
+    neighbours : number of nearest references, see :func:`neighbour_statistics`
 
     Returns
     -------
@@ -329,7 +331,7 @@ def reference_statistics(
         of_rows.append(statistics_of_others(scores, own_column[part]))
         if near:
             s_norm(scores, of_rows[-1], of_references)
-            near_rows.append(neighbour_statistics(scores, own_column[part]))
+            near_rows.append(neighbour_statistics(scores, own_column[part], neighbours))
     if near:
         return [np.hstack(of_rows), np.hstack(near_rows)]
     return [np.hstack(of_rows)]

@@ -68,7 +68,7 @@ def test_what_an_earlier_version_saved_is_refused_by_name(encoder, tmp_path):
     encoder.save(tmp_path)
     about = read_json(tmp_path / "model.json")
     for use in about["uses"].values():
-        del use["match"]
+        del use["size_weight"]
     write_json(tmp_path / "model.json", about)
     with pytest.raises(ValueError, match="earlier version"):
         AuthorEncoder.load(tmp_path)

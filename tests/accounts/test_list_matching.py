@@ -20,7 +20,7 @@ from helpers.accounts.encoder import ENOUGH, OWN_LIST_ACCOUNTS
 from helpers.accounts.list_matching import COLUMNS, TwoLists, decide, match_lists
 from helpers.accounts.match_page import MatchWords
 from helpers.accounts.pair_evidence import list_pair_evidence
-from helpers.accounts.samples import newest_posts
+from helpers.accounts.samples import spread_posts
 from helpers.accounts.validation import subset_of_accounts
 from helpers.core.paths import Run
 from helpers.evaluation.candidates import all_candidates
@@ -294,7 +294,7 @@ def test_the_table_is_short_and_has_each_account_once(matched):
 def test_accounts_active_in_the_same_minutes_are_apart(posts, make_store):
     store = make_store([5, 5, 5], seed=3, lengths=np.full(15, 4))
     shifted = replace(store, time=np.where(np.arange(15) < 5, store.time + 30, store.time + 86460))
-    samples = [newest_posts(side) for side in (store, shifted)]
+    samples = [spread_posts(side) for side in (store, shifted)]
     minutes = [
         [set(side.time[n * 5 : n * 5 + 5] // 60) for n in range(3)] for side in (store, shifted)
     ]
@@ -306,7 +306,7 @@ def test_accounts_active_in_the_same_minutes_are_apart(posts, make_store):
     ]
     found = list_matching.pairs_in_same_minutes(*samples)
     assert sorted(found.tolist()) == expected and [0, 0] in expected
-    dates = newest_posts(replace(store, time=store.time // 86400 * 86400))
+    dates = spread_posts(replace(store, time=store.time // 86400 * 86400))
     with pytest.raises(ValueError, match="midnight"):
         list_matching.pairs_in_same_minutes(dates, dates)
 

@@ -1,11 +1,13 @@
 """Texts become samples as notebook 01 cleans them; passages of several posts are nobody's own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from helpers.accounts import passages
 from helpers.accounts import samples as module
-from helpers.accounts.passages import without_passages
+from helpers.accounts.passages import accounts_of_one_form, without_passages
 from tests.factories import store_in_memory
 
 FORM = (
@@ -83,15 +85,39 @@ def test_one_list_of_texts_is_not_two_accounts(encoder):
         module.samples_of(["post", "post"], encoder.tokenizer)
 
 
-def test_newest_and_halves_lie_where_they_should():
+def test_posts_are_spread_over_all_of_an_account():
     store = store_in_memory([3, 10, 200])
-    samples = module.newest_posts(store, posts=64)
+    store = replace(store, time=np.arange(store.posts))
+    samples = module.spread_posts(store, posts=64)
     assert samples.authors.tolist() == [1, 2] and samples.count.tolist() == [10, 64]
-    assert (samples.first + samples.count).tolist() == [13, 213]
+    times = samples.store.time[samples.first[1] : samples.first[1] + 64]
+    assert times[[0, -1]].tolist() == [13, 212], "the first and the last post are read"
+    assert set(np.diff(times)) == {3, 4}
+    assert module.spread_posts(store).store is store, "nothing is copied where all fit"
+
+
+def test_halves_lie_where_they_should():
+    store = store_in_memory([3, 10, 200])
     older, newer = module.halves(store, 5, 64)
     assert older.authors.tolist() == newer.authors.tolist() == [1, 2]
     assert (older.first + older.count == newer.first).all()
     assert older.count.tolist() == newer.count.tolist() == [5, 64]
+
+
+def test_accounts_of_one_form_are_those_of_a_program():
+    rng = np.random.default_rng(0)
+    joins = [[5, 6, 7, *rng.integers(100, 900, 2)] for _ in range(20)]
+    person = [list(rng.integers(100, 900, 9)) for _ in range(20)]
+    signed = [[*rng.integers(100, 900, 9), 5, 6, 7] for _ in range(20)]
+    few = joins[:4]
+    posts = [*joins, *person, *signed, *few]
+    store = replace(
+        store_in_memory([20, 20, 20, 4]),
+        tokens=np.concatenate(posts).astype(np.uint16),
+        post_offsets=np.cumsum([0, *map(len, posts)]),
+    )
+    kinds = np.arange(2, 1002, dtype=np.uint64)
+    assert accounts_of_one_form(store, kinds).tolist() == [True, False, False, False]
 
 
 def repeated_naively(posts, length):

@@ -172,7 +172,6 @@ METRICS_OF_VALUES = {
     ),
     "count_scores": (VALUES, lambda v: detection.count_scores(v, SAME)),
     "fit_calibration": (VALUES, lambda v: calibration.fit_calibration(v, SAME)),
-    "fit_log_odds": (VALUES, lambda v: calibration.fit_log_odds(v[:, None], SAME)),
     "estimate_prior": (VALUES, calibration.estimate_prior),
     "cllr": (VALUES, lambda v: calibration.cllr(v, SAME)),
     "min_cllr": (VALUES, lambda v: calibration.min_cllr(v, SAME)),

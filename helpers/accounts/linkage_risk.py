@@ -368,7 +368,7 @@ def system_scores(
     gallery = AccountGallery(encoder, sides.released, numbers, sides.hours)
     member = next(part for part in gallery.model.members if part.name == "tfidf_subword")
     # the embeddings of the gallery's member are used again
-    tfidf = replace(member, normaliser="as_norm", weight=1.0)
+    tfidf = replace(member, normaliser="as_norm", neighbours=None, weight=1.0)
     systems: dict[str, Model] = {name: gallery.model, BASELINE: as_model(tfidf)}
     scores = {}
     for system, model in systems.items():

@@ -215,6 +215,8 @@ def fit_own_scoring(
 ) -> ScoringConfig:
     """Fit a line from the log-likelihood ratios of a calibration to those of own accounts.
 
+    The matching of lists is left to :func:`fit_list_scoring`.
+
     Each account is cut in two halves as far apart as its posts allow. Every first half is compared
     with its own account's last half and with the NEAREST_OTHERS last halves of others. Two accounts
     that are each other's nearest are not compared: they may be one person's.
@@ -250,7 +252,7 @@ def fit_own_scoring(
     same[:, 0] = True
     pairs = (log_ratio[row, candidates][is_candidate], same[is_candidate], -np.log(len(first) - 1))
     fitted = optimize.minimize(_line_loss, [1.0, 0.0], pairs, bounds=[(0, None), (None, None)])
-    return config.scaled(*fitted.x.tolist(), len(first))
+    return replace(config.scaled(*fitted.x.tolist(), len(first)), match=None)
 
 
 def _line_loss(line, log_ratio, same, prior_log_odds):

@@ -127,7 +127,7 @@ def accounts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
 
     A token is of a form if FORM_TOKENS tokens in a row, it among them, stand in at least
     FORM_SHARE of the account's posts, numbers being equal. A post is of a form if more than half of
-    its tokens are, an account if more than half of its posts are.
+    its tokens are, an account if more than half of its posts are; none is where most accounts are.
 
     Parameters
     ----------
@@ -146,7 +146,8 @@ def accounts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
         offsets = store.post_offsets[posts]
         kind = kinds[store.tokens[offsets[0] : offsets[-1]]]
         is_form[account] = _share_in_form(kind, np.diff(offsets)) > 0.5
-    return is_form
+    # a form of most accounts is one of the place, in which people write
+    return is_form & (is_form.mean() <= 0.5)
 
 
 def _share_in_form(kind, lengths):

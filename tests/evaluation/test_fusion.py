@@ -91,7 +91,7 @@ def test_a_model_is_written_as_json():
     members = MEMBERS | {"b": Member("b", MEMBERS["b"], "s_norm"), "tfidf": tfidf}
     model = Model.fuse(members, {"a": 2, "b": 1, "c": 1, "tfidf": 0})
     plain = json.loads(json.dumps(model.to_json()))
-    assert plain[1] == {"name": "b", "normaliser": "s_norm", "weight": 0.25}
+    assert plain[1] == {"name": "b", "normaliser": "s_norm", "weight": 0.25, "neighbours": None}
     again = Model.from_json(plain, MEMBERS | {"tfidf": tfidf})
     assert again.to_json() == plain
     np.testing.assert_array_equal(scores(again), scores(model))

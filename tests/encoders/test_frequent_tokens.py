@@ -47,6 +47,8 @@ def test_rare_tokens_are_one_and_frequent_ones_stay(windows):
     class Shown:
         """The same samples, masked by the loop."""
 
+        count = windows.count
+
         def __len__(self):
             return len(windows)
 

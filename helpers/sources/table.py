@@ -361,7 +361,7 @@ def _as_texts(column, name):
     column = column.cast(TEXT)
     column.validate(full=True)  # Parquet may call bytes a text that are not UTF-8
     if name == "author":  # the number of a person may be a text such as "10.0"
-        column = pc.replace_substring_regex(column, r"^(-?\d{1,16})\.0+$", r"\1")
+        column = pc.replace_substring_regex(column, r"^(-?\d{1,16})\.0$", r"\1")
     return column
 
 

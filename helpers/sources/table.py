@@ -119,13 +119,15 @@ def parts(
     Raises
     ------
     ValueError
-        A location is missing, ``columns`` names an unknown column of the posts table, or a file is
+        A location is missing or has no table, ``columns`` names an unknown column of the posts table, or a file is
         unreadable, is empty, lacks a column (the message lists those that it has), or has rounded
         numbers for authors.
     """
     file_columns = _file_columns(columns or {})
     where = where or {}
     files = source_files("table", location, _kind)
+    if not files:
+        raise ValueError(f"table: {location} holds no file that ends in {', '.join(KINDS)}")
     for path in files.values():
         _check_columns(path, file_columns | {"where": list(where)})
     return [

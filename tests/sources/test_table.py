@@ -596,6 +596,9 @@ def test_files_of_other_kinds_say_what_would_do(tmp_path, name, content, message
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=message):
         open_source("table", str(tmp_path / name))
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ValueError, match="folder holds no file that ends in .parquet, .csv"):
+        open_source("table", str(tmp_path / "folder"))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])

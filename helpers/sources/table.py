@@ -119,9 +119,9 @@ def parts(
     Raises
     ------
     ValueError
-        A location is missing or has no table, ``columns`` names an unknown column of the posts table, or a file is
-        unreadable, is empty, lacks a column (the message lists those that it has), or has rounded
-        numbers for authors.
+        A location is missing or has no table, ``columns`` names an unknown column of the posts
+        table, or a file is unreadable, is empty, lacks a column (the message lists those that it
+        has), or has rounded numbers for authors.
     """
     file_columns = _file_columns(columns or {})
     where = where or {}

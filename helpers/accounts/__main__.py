@@ -81,8 +81,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_options(name, add) -> None:
     """Add the options of a command that reads posts to its parser."""
-    for kind in ("author", "time", "topic", "text"):
+    for kind in ("author", "topic", "text"):
         add(f"--{kind}", help=f"the file's column of the {kind} (guessed)")
+    add("--time", help='the file\'s column of the time (guessed); "none" goes without times')
     add("--encoder", default="open-small", help="name of one that ships, or a folder (open-small)")
     if name == "linkage-risk":
         _add_risk_options(add)

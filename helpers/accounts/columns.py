@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..sources.table import column_names
+from ..sources.table import column_names, listed_names
 
 # kind of column -> its usual names in lower case; of several in one file the first listed is taken
 USUAL_NAMES = {
@@ -18,6 +18,7 @@ USUAL_NAMES = {
     "topic": "topic room channel stream subreddit forum thread group list category board",
 }
 NEEDED = ("author", "text")
+NO_TIMES = "none"  # the column of times that a user names to go without times
 
 
 def column_types(location: str, given: dict) -> dict[str, str | None]:
@@ -29,7 +30,7 @@ def column_types(location: str, given: dict) -> dict[str, str | None]:
         path of the file.
     given : dict
         kind ("author", "text", "time", "topic") -> name of the column; a kind that is missing is
-        guessed by USUAL_NAMES.
+        guessed by USUAL_NAMES. NO_TIMES stands for no column of times.
 
     Returns
     -------
@@ -43,14 +44,17 @@ def column_types(location: str, given: dict) -> dict[str, str | None]:
     """
     file = Path(location).name
     columns = column_names(location)
-    listed = ", ".join(repr(column) for column in columns)
+    listed = listed_names(columns)
     types = {}
     for kind in USUAL_NAMES:
         column = given.get(kind) or _guess(kind, columns)
+        if kind == "time" and column == NO_TIMES and NO_TIMES not in columns:
+            column = None
         if column is None and kind in NEEDED:
             raise ValueError(
-                f"{file}: which column is the {kind}? There are {listed or 'none'}; "
-                f"say {kind.upper()}=<column>, or --{kind} <column>"
+                f"{file}: which column is the {kind}? There are {listed}; say "
+                f"{kind.upper()}=<column>, or --{kind} <column>. If these are no names, add a "
+                "first line with the names of the columns, such as author,time,topic,text"
             )
         if column is not None and column not in columns:
             raise ValueError(f"{file} has no column {column!r}; it has {listed}")

@@ -85,6 +85,13 @@ BOT = re.compile(
     r"|^(?i:git(?:hub|lab)|jenkins|jira|zulip)"
     rf"(?:\d*(?:$|[\[(<+:/])|[-_\s]+(?i:{PROGRAM_WORDS})(?:$|[\W_\d]))"
 )
+# whole names of well-known bots that do not say "bot" as a word: "Dyno", "Dyno#3861", "Slackbot",
+# "@appservice-irc:matrix.org"; not "Dyno Smith", nor dyno@example.org
+BOT_NAMES = Path(__file__).with_name("bots.txt").read_text("utf-8").split("\n")[:-1]
+BOT_NAME_WORDS = [[re.escape(word) for word in name.split()] for name in BOT_NAMES]
+BOT_NAME = re.compile(
+    rf"@?(?:{'|'.join('[-_. ]?'.join(words) for words in BOT_NAME_WORDS)})(?:#\d{{4}}|:\S+)?", re.I
+)
 # the host of an address: "@example.org", " at example.org"
 HOST = re.compile(r"(?<=\S)(?:@|\sat\s+(?=\S+\.)).*", re.S)
 # an address of a mailing list itself: "r-help-owner@example.org"
@@ -248,4 +255,5 @@ def is_bot(author: str) -> bool:
     if len(words) > 1 and words[-1] in ("Bot", "Bots"):
         if words[-2].casefold() in FIRST_NAMES - EVERYDAY | SURNAME_WORDS:
             return False
-    return BOT.search(name) is not None or LIST_ADDRESS.search(author) is not None
+    is_named = BOT_NAME.fullmatch(author.strip()) or BOT.search(name)
+    return bool(is_named or LIST_ADDRESS.search(author))

@@ -43,6 +43,16 @@ MAGIC = {
     ".parquet": rb"PAR1",
 }
 MAGIC_BYTES = 10
+OFFICE_FILES = {  # ending of a file of an office program -> what it is
+    ".xlsx": "a spreadsheet of Excel",
+    ".xlsm": "a spreadsheet of Excel",
+    ".xls": "a spreadsheet of Excel",
+    ".ods": "a spreadsheet of LibreOffice",
+    ".numbers": "a spreadsheet of Numbers",
+    ".docx": "a document of Word",
+    ".doc": "a document of Word",
+    ".odt": "a document of LibreOffice",
+}
 # the mark at the start of a text -> its encoding; that of UTF-32 begins with that of UTF-16
 ENCODINGS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -85,17 +95,27 @@ def check_readable(path: Path) -> None:
     Raises
     ------
     ValueError
-        There is no such file, it is packed in another way than its ending says, or its text is
-        UTF-16 without a mark.
+        There is no such file, it is of an office program or packed in another way than its ending
+        says, or its text is UTF-16 without a mark.
     """
     if not path.exists():
         raise ValueError(f"{path} is missing")
     if not path.is_file():
         raise ValueError(f"{path} is a folder or a device: name a file")
-    content = _content_type(path)
     ending = path.suffix.lower()
+    if ending in OFFICE_FILES:
+        raise ValueError(
+            f"{path} is {OFFICE_FILES[ending]}: save its posts as CSV UTF-8 (in a spreadsheet "
+            "File > Save As), then name that file"
+        )
+    content = _content_type(path)
     if ending in MAGIC and ending != content and path.stat().st_size:
         raise ValueError(f"{path} is not packed as its ending {ending} says: download or rename it")
+    if content == ".zip" != ending:
+        raise ValueError(
+            f"{path} is a .zip file inside: unpack it or, if it is a spreadsheet of Excel, save it "
+            "as CSV UTF-8 (File > Save As)"
+        )
     if content not in (None, ending):
         raise ValueError(f"{path} is a {content} file inside: rename it, or unpack it")
     if ending != ".parquet":

@@ -45,11 +45,11 @@ from ..core.paths import Run
 from ..core.progress import progress_bar
 from . import daft_engine, deduplicate, personal_names
 from .capacity import step_row
-from .loss_lines import loss_lines
+from .loss_lines import loss_lines, nothing_left, placeholder_names
 from .posts_table import SCHEMA, open_database
 from .selection import corpus_statistics
 
-VERSION = 9  # raised when the same settings give another posts table
+VERSION = 10  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
@@ -114,12 +114,14 @@ class _Tally:
     authors : number of kept posts by the author's name, as the source writes it
     people : names of authors, and those in headers and mentions
     heard : how often posts greet or sign with a name
+    placeholders : number of dropped posts by a name that stands for nobody
     """
 
     counts: Counter = field(default_factory=Counter)
     authors: Counter = field(default_factory=Counter)
     people: set = field(default_factory=set)
     heard: Counter = field(default_factory=Counter)
+    placeholders: Counter = field(default_factory=Counter)
 
 
 def parts_folder(run: Run) -> Path:
@@ -213,6 +215,8 @@ def _collect(run, config, memory_limit, workers, engine):
 
     card = config.model_dump() | _account(total.counts, merged)
     card |= {"location": _public(config.location), "pseudonymise": key is not None}
+    if total.placeholders:
+        card["placeholder_names"] = placeholder_names(total.placeholders)
     known_words = personal_names.identifying_words(total.people, total.heard)
     card |= _facts(posts, card, known_words, config)
     card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
@@ -292,6 +296,7 @@ def _add_up(records):
         total.authors.update(record["authors"])
         total.people.update(record["people"])
         total.heard.update(record["heard"])
+        total.placeholders.update(record["placeholders"])
     return total
 
 
@@ -353,11 +358,7 @@ def _facts(posts, card, known_words, config):
     rows_read = card["rows_read"]
     posts_left = rows_read - sum(drops.values())
     if not posts_left:
-        lines = loss_lines(card, config.location, config.columns)
-        raise ValueError(
-            f"nothing is left of {rows_read} posts of source {card['source']!r}: "
-            f"{' '.join(lines) or drops or 'none there'}"
-        )
+        raise ValueError(nothing_left(card, config.location, config.columns))
     facts = corpus_statistics(posts)
     if facts["posts"] != posts_left:
         raise RuntimeError(
@@ -405,6 +406,7 @@ def _read_part(part, file, *, config, origin, key):
         "authors": dict(tally.authors),
         "people": sorted(tally.people - {""}),
         "heard": dict(tally.heard),
+        "placeholders": dict(tally.placeholders),
         "seconds": round(time.perf_counter() - began, 3),
     }
     write_json(record, content)
@@ -434,6 +436,8 @@ def _clean_rows(frame, config, key, tally):
         reason = _drop_reason(author, topic)
         if reason:
             tally.counts[reason] += 1
+            if reason == "placeholder_author":
+                tally.placeholders[author] += 1
             continue
         text, was_cut = _clean_text(text, author, config, tally.heard)
         if len(text) < config.min_chars:

@@ -1,5 +1,6 @@
 """Say which reasons dropped many rows of a corpus, and what would do."""
 
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,10 @@ from ..sources import table
 MAX_SILENT_SHARE = 0.05  # of the rows; a reason that dropped more is said
 DROPPED = "dropped_"  # begins the names of a data card's counts of dropped rows
 OTHER_VALUE = "dropped_other_value"  # rows that were not asked for
+# said however few there are: with them more may be lost than is counted
+TRUNCATED_FILE = "dropped_truncated_file"
+BROKEN_ROW = "dropped_broken_row"
+ROWS_IN_QUOTES = "note_rows_in_quotes"
 DATA_CARD = Path(__file__).with_name("data_card.csv")
 COLUMN_REASONS = {"empty_author": "author", "empty_text": "text", "bot": "author"}
 ISO_DATES = "Day and month are not guessed: write dates as 2024-02-13 10:00."
@@ -17,12 +22,21 @@ REMEDIES = {
     "broken_json": "Write one JSON object a line.",
     "broken_row": "Save the file again with quotes around its texts.",
     "rounded_author": "Export the ids as text.",
+    "marked_bot": "Rename that column if it says something else.",
 }
+NO_TIMES = (
+    "Name the right column with --time <column>, in notebook 01 `columns`. Without times it works "
+    'too (--time none, in notebook 01 {"time": None}): then hours say nothing, and nothing can be '
+    "split by time."
+)
 MAX_VALUE_CHARS = 40  # of a value that is shown
+MAX_PLACEHOLDERS = 3  # names that stand for nobody, and are shown
 
 
 def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str]:
     """Return one line for each reason that dropped more than MAX_SILENT_SHARE of the rows.
+
+    Damaged files, and broken rows of CSV files, are said however few there are.
 
     Parameters
     ----------
@@ -33,20 +47,61 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
     columns : dict
         of a table: column of the posts table -> column of the file; a missing one has the same name
     """
-    meaning = pd.read_csv(DATA_CARD, index_col="key").meaning
     n_rows = card["rows_read"] - card.get(OTHER_VALUE, 0)
     lines = []
     for name, number in card.items():
-        if not name.startswith(DROPPED) or name == OTHER_VALUE:
-            continue
-        if number <= MAX_SILENT_SHARE * n_rows:
-            continue
-        reason = name.removeprefix(DROPPED)
-        words = f"{meaning.get(name, reason.replace('_', ' '))}."
-        if card["source"] == "table":
-            words = _table_words(reason, words, location, columns)
-        lines.append(f"{number:,} of {n_rows:,} rows were dropped: {words}")
+        if name == TRUNCATED_FILE:
+            lines.append(
+                f"Damaged or cut files: {number:,}. The posts before the damage are kept, those "
+                "after it are missing: get the file again."
+            )
+        elif name == ROWS_IN_QUOTES:
+            lines.append(
+                f"{number:,} rows are kept that seem to hold the rows after them, as if a quote "
+                f"was left open. The first begins in {table.first_line_of(location, name)}."
+            )
+        elif name == BROKEN_ROW or _is_large_loss(name, number, n_rows):
+            words = _words(name.removeprefix(DROPPED), card, location, columns)
+            lines.append(f"{number:,} of {n_rows:,} rows were dropped: {words}")
     return lines
+
+
+def _is_large_loss(name, number, n_rows):
+    """Return whether an entry of a data card is a reason that dropped many of the rows."""
+    if not name.startswith(DROPPED) or name == OTHER_VALUE:
+        return False
+    return number > MAX_SILENT_SHARE * n_rows
+
+
+def nothing_left(card: dict, location: str | list[str], columns: dict) -> str:
+    """Say why a corpus has no posts.
+
+    Parameters
+    ----------
+    card, location, columns
+        as in :func:`loss_lines`; the card's location is the one to show
+    """
+    place = card["location"] or card["source"]
+    n_rows = card["rows_read"]
+    if n_rows and n_rows == card.get(OTHER_VALUE):
+        return f"nothing is left of {n_rows:,} posts of {place}: none has the value asked for"
+    if n_rows:
+        lines = " ".join(loss_lines(card, location, columns))
+        return f"nothing is left of {n_rows:,} posts of {place}: {lines}"
+    if card["source"] == "table":
+        return f"{place} holds no posts: there is no row below the names of the columns"
+    return f"{place} holds no posts: is it the right file or folder?"
+
+
+def _words(reason, card, location, columns):
+    """Return why rows were dropped: a sentence, and for a table more."""
+    meaning = pd.read_csv(DATA_CARD, index_col="key").meaning
+    words = meaning.get(f"{DROPPED}{reason}", reason.replace("_", " "))
+    if reason == "placeholder_author":
+        words += f" ({card['placeholder_names']})"
+    if card["source"] == "table":
+        return _table_words(reason, f"{words}.", location, columns)
+    return f"{words}."
 
 
 def _table_words(reason, words, location, columns):
@@ -56,7 +111,7 @@ def _table_words(reason, words, location, columns):
         value = printable(table.bad_time(location, column))[:MAX_VALUE_CHARS]
         if value:
             return f'the time in column {column!r} cannot be read, such as "{value}". {ISO_DATES}'
-        return f"column {column!r} has no time there."
+        return f"column {column!r} has no time there. {NO_TIMES}"
     if reason in COLUMN_REASONS:
         kind = COLUMN_REASONS[reason]
         column = columns.get(kind, kind)
@@ -64,6 +119,17 @@ def _table_words(reason, words, location, columns):
             f"{words} Column {column!r} was read for the {kind}; name another one if it is not "
             f"that: --{kind} <column>, in notebook 01 `columns`."
         )
+    if reason == "broken_row":
+        words += f" The first begins in {table.first_line_of(location, reason)}."
     if reason in REMEDIES:
         words += f" {REMEDIES[reason]}"
     return words
+
+
+def placeholder_names(posts: Counter) -> str:
+    """Return the most frequent names that stand for nobody, each with its number of posts."""
+    names = [
+        f'{number:,} of "{printable(name)[:MAX_VALUE_CHARS]}"'
+        for name, number in posts.most_common(MAX_PLACEHOLDERS)
+    ]
+    return ", ".join(names)

@@ -2,13 +2,11 @@
 
 import csv
 import re
-import warnings
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..core.files import open_text
-from ..core.terminal import printable
 from .json_lines import MAX_LINE_BYTES
 
 # a broken row of more lines is an error: a quote that is never closed swallowed them
@@ -28,7 +26,9 @@ QUOTED = re.compile(r'"[^"]*"')
 csv.field_size_limit(MAX_LINE_BYTES)
 
 
-def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
+def csv_rows(
+    path: Path, delimiter: str, drops: Counter, first_lines: dict[str, int] | None = None
+) -> Iterator[list[str]]:
     """Yield the rows of a CSV file, its header first; blank lines are skipped.
 
     The delimiter is the one of DELIMITERS that the header has most of, or the one that a first line
@@ -43,7 +43,7 @@ def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
     Drops counted: broken_row (a row with a stray quote, or with more or fewer values than the
     header), truncated_file. Noted: note_rows_in_quotes, a row that seems to hold others, see
     MIN_SWALLOWED_DELIMITERS; note_cp1252, a row with bytes that are not UTF-8, which are read as
-    cp1252. A warning names the first broken row and the first that seems to hold others.
+    cp1252.
 
     Parameters
     ----------
@@ -53,6 +53,9 @@ def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
         the letter between two values where the header does not decide
     drops : Counter
         number of drops by reason, increased in place
+    first_lines : dict, optional
+        takes the number of the line in which the first broken_row begins, and the first
+        note_rows_in_quotes
 
     Raises
     ------
@@ -65,7 +68,6 @@ def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
         lines.delimiter = lines.find_delimiter(delimiter)
         reader = csv.reader(lines, delimiter=lines.delimiter, strict=True)
         n_columns = 0
-        warned = set()
         while True:
             lines.begin_row()
             try:
@@ -81,12 +83,8 @@ def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
             fault = _fault(row, lines, n_columns)
             if fault:
                 drops[fault] += 1
-                if fault not in warned:
-                    place = f"the row that begins in line {lines.row_number}"
-                    warnings.warn(
-                        f"table: {printable(path)}: {place} {FAULTS[fault]}", stacklevel=2
-                    )
-                warned.add(fault)
+                if first_lines is not None:
+                    first_lines.setdefault(fault, lines.row_number)
             if fault == "broken_row":
                 if row is None or lines.hold_rows(n_columns):
                     lines.read_again()
@@ -95,14 +93,8 @@ def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
                 yield _restored(row, drops)
 
 
-FAULTS = {
-    "broken_row": "is broken",
-    "note_rows_in_quotes": "seems to hold the rows after it: is there a quote too many?",
-}
-
-
 def _fault(row, lines, n_columns):
-    """Return which of FAULTS a row has, "" where it has none.
+    """Return the reason to drop or note a row, "" where there is none.
 
     ``row`` is None where it cannot be parsed; ``n_columns`` is 0 for the header.
     """

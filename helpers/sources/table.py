@@ -39,10 +39,23 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 REMEDIES = {
     ".json": "write one JSON object a line into a .jsonl file, see docs/data.md",
     ".txt": "rename it to .csv, .tsv or .jsonl, as its lines are",
-    ".xlsx": "save the sheet as CSV (UTF-8)",
-    ".xls": "save the sheet as CSV (UTF-8)",
-    ".ods": "save the sheet as CSV (UTF-8)",
+    ".zip": "unpack it, and name the file in it",
 }
+# what a file without a name of a column does not hold
+NO_COLUMNS = {
+    "csv": "first line with the names of columns, such as author,time,topic,text, and posts below",
+    "jsonl": f"JSON object on a line of its own: {REMEDIES['.json']}",
+    "parquet": "column",
+}
+MAX_LISTED = 30  # names of columns in a message
+MAX_NAME_CHARS = 60  # of such a name
+# what no name of a column holds: control characters but tab and line ends
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+# columns that tell posts of bots, in lower case and without marks: "is_bot", "author.isBot"
+TRUTH_OF_BOT = set("bot isbot authorbot authorisbot userbot userisbot senderisbot".split())
+ID_OF_BOT = set("botid viabot".split())  # the same, with the bot's name or number
+TRUE_WORDS = set("true t yes y 1 1.0".split())
+FALSE_WORDS = set("false f no n 0 0.0 none null nan".split()) | {""}
 NO_TOPIC = "(no topic)"  # topic of a post whose topic is empty
 # A number that was rounded: a float beyond 2 ** 53, or as spreadsheets show long numbers (1.2E+17).
 # The value may be one of several that "/" joins.
@@ -69,11 +82,13 @@ def parts(
     """Return one part per file.
 
     Drops counted: broken_row (a row of a CSV file with a stray quote, or with more or fewer values
-    than columns; a warning names the first of a file), broken_json, truncated_file; other_value
-    (see ``where``); empty_author, rounded_author, empty_text, bad_time, bot (a row counts under the
-    first of these five that fits). Noted: note_empty_topic, posts without a topic; note_cp1252,
-    rows with bytes that are not UTF-8; note_rows_in_quotes, rows of a CSV file with a value that
-    seems to hold other rows (a warning names the first of a file).
+    than columns), broken_json, truncated_file; other_value (see ``where``); empty_author,
+    rounded_author, empty_text, bad_time, bot, marked_bot (a row counts under the first of these six
+    that fits). Noted: note_empty_topic, posts without a topic; note_cp1252, rows with bytes that
+    are not UTF-8; note_rows_in_quotes, rows of a CSV file with a value that seems to hold other
+    rows.
+
+    A post is of a marked_bot where a column of TRUTH_OF_BOT is true, or one of ID_OF_BOT filled.
 
     A number is named as a person writes it, in a file of any kind: 10.0 as 10. A truth value is
     "True" or "False". A number that was rounded names nobody, since different ids look alike then:
@@ -104,13 +119,15 @@ def parts(
     Raises
     ------
     ValueError
-        A location is missing, ``columns`` names an unknown column of the posts table, or a file is
-        unreadable, is empty, lacks a column (the message lists those that it has), or has rounded
-        numbers for authors.
+        A location is missing or has no table, ``columns`` names an unknown column of the posts
+        table, or a file is unreadable, is empty, lacks a column (the message lists those that it
+        has), or has rounded numbers for authors.
     """
     file_columns = _file_columns(columns or {})
     where = where or {}
     files = source_files("table", location, _kind)
+    if not files:
+        raise ValueError(f"table: {location} holds no file that ends in {', '.join(KINDS)}")
     for path in files.values():
         _check_columns(path, file_columns | {"where": list(where)})
     return [
@@ -142,11 +159,18 @@ def column_names(location: str | Path) -> list[str]:
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
     if not names:
-        row = "row"
-        if _kind(path) == "jsonl":
-            row = f"JSON object on a line of its own: {REMEDIES['.json']}"
-        raise ValueError(f"table: {path.name} is empty or cut: it holds no {row}")
+        raise ValueError(
+            f"table: {path.name} is empty or cut: it holds no {NO_COLUMNS[_kind(path)]}"
+        )
     return names
+
+
+def listed_names(columns: list[str]) -> str:
+    """Return the names of a file's columns for a message, long ones and long lists cut."""
+    names = [repr(column[:MAX_NAME_CHARS]) for column in columns[:MAX_LISTED]]
+    if len(columns) > MAX_LISTED:
+        names.append("...")
+    return ", ".join(names)
 
 
 def author_names(location: str | Path, column: str) -> list[str]:
@@ -194,9 +218,32 @@ def bad_time(location: str | list[str], column: str) -> str:
     return ""
 
 
+def first_line_of(location: str | list[str], reason: str) -> str:
+    """Return where the first row of some CSV files begins that is dropped or noted for a reason.
+
+    Parameters
+    ----------
+    location : str or list of str
+        as :func:`parts` takes it
+    reason : str
+        broken_row or note_rows_in_quotes, of which there is at least one
+    """
+    for path in source_files("table", location, _kind).values():
+        first_lines = {}
+        if _kind(path) != "csv":
+            continue
+        for _ in csv_rows(path, DELIMITERS[_suffix(path)], Counter(), first_lines):
+            if reason in first_lines:
+                break
+        if reason in first_lines:
+            return f"line {first_lines[reason]:,} of {path.name}"
+    return ""
+
+
 def _frames(columns, where, path, drops):
     """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
-    needed = _needed(columns | {"where": list(where)})
+    bot_columns = _bot_columns(path)
+    needed = _needed(columns | {"where": list(where), "bot": bot_columns})
     ids = _Ids(columns["author"])
     try:
         for batch in _batches(path, needed, drops, columns["text"]):
@@ -204,7 +251,7 @@ def _frames(columns, where, path, drops):
                 is_read = _text(batch, [column], "author", path.stem) == value
                 drops["other_value"] += int((~is_read).sum())
                 batch = batch.filter(pa.array(is_read))
-            frame = _frame(batch, columns, bare_path(path).stem, drops, ids)
+            frame = _frame(batch, columns, bot_columns, bare_path(path).stem, drops, ids)
             if len(frame):
                 yield frame
         ids.check()
@@ -291,7 +338,28 @@ def _needed(columns):
     return [name for name in names if name is not None]
 
 
-def _frame(batch, columns, stem, drops, ids):
+def _bot_columns(path):
+    """Return the columns of a file that tell posts of bots."""
+    return [name for name in column_names(path) if _bare_name(name) in TRUTH_OF_BOT | ID_OF_BOT]
+
+
+def _bare_name(column):
+    """Return the name of a column in lower case, letters only."""
+    return re.sub(r"[\W_]+", "", column).casefold()
+
+
+def _tells_bot(batch, column):
+    """Return for each row of a batch whether a column of :func:`_bot_columns` tells a bot."""
+    if pa.types.is_nested(batch.column(column).type):
+        return False
+    values = _as_texts(batch.column(column), column).to_pandas().fillna("")
+    words = values.str.strip().str.casefold()
+    if _bare_name(column) in TRUTH_OF_BOT:
+        return words.isin(TRUE_WORDS)
+    return ~words.isin(FALSE_WORDS)
+
+
+def _frame(batch, columns, bot_columns, stem, drops, ids):
     """Return the posts of a batch; count the dropped rows by reason.
 
     ``stem`` is the name of the batch's file without endings, ``ids`` the :class:`_Ids` of the file.
@@ -306,12 +374,16 @@ def _frame(batch, columns, stem, drops, ids):
             frame[name] = unix_seconds(batch.column(file_columns[0]))
 
     bots = [author for author in frame["author"].dropna().unique() if is_bot(author)]
+    is_marked = pd.Series(False, frame.index)
+    for column in bot_columns:
+        is_marked |= _tells_bot(batch, column)
     faults = {
         "empty_author": _is_blank(frame["author"]),
         "rounded_author": ids.are_rounded(frame["author"]),
         "empty_text": _is_blank(frame["text"]),
         "bad_time": frame["time"] < 0,
         "bot": frame["author"].isin(bots),
+        "marked_bot": is_marked,
     }
     reason = np.select([fault.to_numpy(bool) for fault in faults.values()], list(faults), "")
     drops.update(reason[reason != ""].tolist())
@@ -479,7 +551,7 @@ def _check_columns(path, columns):
     if missing:
         raise ValueError(
             f"table: {path.name} has no column {', '.join(map(repr, missing))}; it has "
-            f"{', '.join(map(repr, present))}; say which is which with columns={{...}}"
+            f"{listed_names(present)}; say which is which with columns={{...}}"
         )
     for column in _needed(columns):
         if present.count(column) > 1:
@@ -495,7 +567,13 @@ def _column_names(path):
     if kind == "parquet":
         return pa.parquet.read_schema(path).names
     if kind == "csv":
-        return next(csv_rows(path, DELIMITERS[_suffix(path)], Counter()), [])
+        names = next(csv_rows(path, DELIMITERS[_suffix(path)], Counter()), [])
+        if CONTROL.search("".join(names)):
+            raise ValueError(
+                "its first line holds control characters, so it is no table: if it comes from "
+                "Excel, save it as CSV UTF-8 (File > Save As)"
+            )
+        return names
     objects = islice(_json_objects(path, Counter()), 1000)
     return list(dict.fromkeys(chain.from_iterable(objects)))
 

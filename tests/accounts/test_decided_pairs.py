@@ -50,7 +50,6 @@ def test_a_file_with_all_columns_and_one_with_the_needed(read):
         (["Ann,Bob,same", "Ann,Cid"], "has a broken row"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:table")
 def test_what_is_no_decision_is_told(read, lines, message):
     with pytest.raises(ValueError, match=message):
         read(*lines)

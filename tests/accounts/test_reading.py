@@ -60,6 +60,15 @@ def test_columns_are_guessed_or_given(tmp_path):
     assert columns.column_types(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
     with pytest.raises(ValueError, match="no column 'x'"):
         columns.column_types(str(tmp_path / "b.csv"), {"author": "x"})
+    with pytest.raises(ValueError, match="add a first line with the names of the columns"):
+        columns.column_types(str(tmp_path / "b.csv"), {})
+
+
+def test_without_times_is_asked_for_with_none(tmp_path):
+    frame = written(tmp_path / "a.csv")
+    assert columns.column_types(str(tmp_path / "a.csv"), {"time": "none"})["time"] is None
+    frame.rename(columns={"date": "none"}).to_csv(tmp_path / "b.csv", index=False)
+    assert columns.column_types(str(tmp_path / "b.csv"), {"time": "none"})["time"] == "none"
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.bz2", "tsv.xz", "jsonl.zst"])

@@ -159,6 +159,20 @@ def test_bots_are_told_from_people():
         "rustbot",
         "list-request@example.org",
         "RemindMeBot",
+        "Dyno",
+        "dyno#3861",
+        "MEE6",
+        "Carl-bot#1536",
+        "Dank Memer",
+        "YAGPDB.xyz",
+        "Slackbot",
+        "USLACKBOT",
+        "notification-bot",
+        "GroupHelpBot",
+        "Group Help",
+        "@appservice-irc:matrix.org",
+        "ClueBot NG",
+        "travis-ci",
     ):
         assert is_bot(name), name
     for name in (
@@ -197,6 +211,13 @@ def test_bots_are_told_from_people():
         "Noreply Jones",
         "Homu Tanaka",
         "Cat at Home",
+        "Dyno Smith",
+        "Dyno 2",
+        "dyno@example.org",
+        "Carl",
+        "Mr Slackbot",
+        "Telegram Sam",
+        "Captchaxbot",
         "",
     ):
         assert not is_bot(name), name

@@ -155,6 +155,7 @@ def test_names_that_stand_for_many_people_are_counted_and_dropped(source, monkey
     card = collect(pseudonymise=False, raw=True)
     assert [row[0] for row in load("a")] == ["Ann Lee", "Bo Null"]
     assert card["dropped_placeholder_author"] == 4 and accounted(card)
+    assert card["placeholder_names"] == '1 of "Deleted User", 1 of "[deleted]", 1 of "null"'
 
 
 def test_copies_stay_where_they_are_wanted(source):

@@ -1,5 +1,7 @@
 """A reason that drops many rows is said on the terminal, with the column, a value and a remedy."""
 
+import gzip
+
 import pandas as pd
 import pytest
 
@@ -21,7 +23,8 @@ def rows(count=100):
 
 
 def collected(path, capsys, frame, columns=(("time", "date"),), **settings):
-    frame.to_csv(path, index=False)
+    if frame is not None:
+        frame.to_csv(path, index=False)
     config = CollectConfig(
         source="table",
         location=str(path),
@@ -54,7 +57,8 @@ def test_few_rows_are_dropped_in_silence(tmp_path, capsys, count):
     frame.loc[: count - 1, "date"] = None
     card, said = collected(tmp_path / "p.csv", capsys, frame)
     assert card["dropped_bad_time"] == count
-    assert said == "6 of 100 rows were dropped: column 'date' has no time there.\n" * (count - 5)
+    line = "6 of 100 rows were dropped: column 'date' has no time there. Name the right column"
+    assert said.count("\n") == count - 5 and said.startswith(line * (count - 5))
 
 
 def test_other_reasons_are_said_in_the_words_of_the_data_card(tmp_path, capsys):
@@ -78,3 +82,55 @@ def test_nothing_left_says_the_same(tmp_path, capsys):
     frame = rows().assign(date="13.02.2024 10:00")
     with pytest.raises(ValueError, match="nothing is left of 100 .*'date' cannot be read.*13.02"):
         collected(tmp_path / "p.csv", capsys, frame)
+
+
+def test_times_that_are_all_missing_say_how_to_go_without(tmp_path, capsys):
+    with pytest.raises(ValueError, match="'date' has no time there.*--time <column>.*--time none"):
+        collected(tmp_path / "p.csv", capsys, rows().assign(date=""))
+    columns = (("time", None),)
+    card, said = collected(tmp_path / "p.csv", capsys, rows().assign(date=""), columns)
+    assert card["posts"] == 100 and said == ""
+
+
+def test_names_that_stand_for_nobody_are_those_of_the_file(tmp_path, capsys):
+    frame = rows()
+    names = ["Deleted User 1a2b"] * 9 + ["None"] * 8 + ["\x1b[deleted]"] * 7 + ["Guest"]
+    frame.loc[:24, "author"] = names
+    _, said = collected(tmp_path / "p.csv", capsys, frame)
+    assert said == (
+        "25 of 100 rows were dropped: posts under a name that stands for nobody or for many people "
+        '(9 of "Deleted User 1a2b", 8 of "None", 7 of "[deleted]").\n'
+    )
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_broken_row_of_many_is_said_without_a_warning(tmp_path, capsys):
+    (tmp_path / "p.csv").write_text(rows().to_csv(index=False) + "a,too,few\n")
+    card, said = collected(tmp_path / "p.csv", capsys, None)
+    assert card["dropped_broken_row"] == 1 and card["posts"] == 100
+    assert "1 of 101 rows were dropped: rows of a CSV file with a stray quote" in said
+    assert "The first begins in line 102 of p.csv. Save the file again" in said
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_that_a_quote_may_have_swallowed_are_said(tmp_path, capsys):
+    swallowing = 'a,2024-02-13,t,"five inches\n' + "a,2024-02-13,t,x\n" * 9 + 'a,2024-02-13,t,5"\n'
+    (tmp_path / "p.csv").write_text(rows().to_csv(index=False) + swallowing)
+    card, said = collected(tmp_path / "p.csv", capsys, None)
+    assert card["note_rows_in_quotes"] == 1 and card["posts"] == 101
+    assert said.endswith("left open. The first begins in line 102 of p.csv.\n")
+
+
+def test_a_cut_file_is_said_however_small_the_counted_loss(tmp_path, capsys):
+    packed = gzip.compress(rows().to_csv(index=False).encode())
+    (tmp_path / "p.csv.gz").write_bytes(packed[:-20])
+    card, said = collected(tmp_path / "p.csv.gz", capsys, None)
+    assert card["dropped_truncated_file"] == 1
+    assert said.startswith("Damaged or cut files: 1. The posts before the damage are kept")
+
+
+def test_a_file_without_posts_is_said_in_plain_words(tmp_path, capsys):
+    with pytest.raises(ValueError, match="^p.csv holds no posts: there is no row below the names"):
+        collected(tmp_path / "p.csv", capsys, rows(0))
+    with pytest.raises(ValueError, match="^nothing is left of 9 posts of p.csv: none has the val"):
+        collected(tmp_path / "p.csv", capsys, rows(9), options={"where": {"author": "b"}})

@@ -131,7 +131,6 @@ def damaged(data, rng):
     return bytes(data)
 
 
-@pytest.mark.filterwarnings("ignore:table")
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize(
     ("kind", "name"),

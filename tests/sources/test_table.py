@@ -138,9 +138,9 @@ def test_table_broken_csv(tmp_path):
     (tmp_path / "long.csv").write_text(
         HEAD + ROW + "\n" + "a,1577836800,t,x,too,many\n" + "a,few\n" + ROW
     )
-    with pytest.warns(UserWarning, match="long.csv: the row that begins in line 4 is broken"):
-        rows, drops = read("table", tmp_path / "long.csv")
+    rows, drops = read("table", tmp_path / "long.csv")
     assert len(rows) == 2 and drops == {"broken_row": 2}
+    assert table.first_line_of(str(tmp_path), "broken_row") == "line 4 of long.csv"
     with pytest.raises(ValueError, match="not.parquet"):
         open_source("table", str(tmp_path / "not.parquet"))
 
@@ -181,8 +181,8 @@ def test_a_stray_quote_costs_its_own_row_only(tmp_path):
         + inner
         + ROW
     )
-    with pytest.warns(UserWarning, match="line 2 is broken"):
-        rows, drops = read("table", path)
+    rows, drops = read("table", path)
+    assert table.first_line_of(str(path), "broken_row") == f"line 2 of {path.name}"
     assert rows["author"].tolist() == ["a"] * 500 + ["c", "a"] and drops == {"broken_row": 2}
     assert rows["text"].tolist()[-2:] == ["he, said\nso", "x"]
 
@@ -244,7 +244,7 @@ GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("p.csv", b"", "p.csv is empty"),
+        ("p.csv", b"", "p.csv is empty or cut: it holds no first line with the names of columns"),
         ("p.csv", b"\n\n", "p.csv is empty"),
         ("p.csv.gz", gzip.compress(b"", mtime=0), "p.csv.gz is empty"),
         ("p.jsonl", b"", "p.jsonl is empty"),
@@ -252,7 +252,12 @@ GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
         ("p.csv", (HEAD + ROW).encode("utf-16-le"), "p.csv is no text, or UTF-16 without a mark"),
         ("p.csv", (HEAD + ROW).encode("utf-16") + b"\0\xd8a\0", "p.csv is no utf-16: .*UTF-8"),
         ("p.csv", gzip.compress(ROW.encode(), mtime=0), "p.csv is a .gz file inside: rename it"),
-        ("p.csv", b"PK\x03\x04 a sheet", "p.csv is a .zip file inside: rename it, or unpack it"),
+        ("p.csv", b"PK\x03\x04 a sheet", "p.csv is a .zip file inside: unpack .* CSV UTF-8"),
+        (
+            "p.csv",
+            b"\xd0\xcf\x11\xe0\xa1\0\0 a sheet",
+            "control characters, so it is no table: .* CSV",
+        ),
         ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz is not packed as its ending .gz says"),
         ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz is not packed as its ending .gz says"),
         (
@@ -461,12 +466,11 @@ def test_rows_that_a_quote_may_have_swallowed_are_noted(tmp_path):
     path = tmp_path / "p.csv"
     swallowing = 'b,1577836800,t,"two inches\n' + ROW * 18 + 'c,1577836800,t,5"\n'
     path.write_text(HEAD + ROW + swallowing + rows)
-    with pytest.warns(UserWarning, match="p.csv: the row that begins in line 3 seems to hold the"):
-        frame, drops = read("table", path)
+    frame, drops = read("table", path)
     assert len(frame) == 20 and drops == {"note_rows_in_quotes": 1}
+    assert table.first_line_of(str(path), "note_rows_in_quotes") == "line 3 of p.csv"
 
 
-@pytest.mark.filterwarnings("ignore:table")
 def test_rows_behind_a_row_of_another_width_are_read(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text(HEAD + 'b,1577836800,"open\n' + ROW * 18 + 'c,1577836800,t,5"\n' + ROW)
@@ -573,9 +577,9 @@ def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_li
     assert rows.values.tolist() == [["a", 1577836800, "t", "1,5; x | y\t"]] and not drops
     with path.open("a", encoding=encoding.replace("-sig", "").replace("16", "16-le")) as file:
         file.write("too few\n")
+    assert read("table", path, columns=columns)[1] == {"broken_row": 1}
     line = 3 + bool(first_line)
-    with pytest.warns(UserWarning, match=f"begins in line {line} is broken"):
-        assert read("table", path, columns=columns)[1] == {"broken_row": 1}
+    assert table.first_line_of(str(path), "broken_row") == f"line {line} of {name}"
 
 
 @pytest.mark.parametrize(
@@ -585,13 +589,46 @@ def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_li
         ("p.jsonl", f"[{GOOD.strip()}]", "a line of its own: write one JSON object a line"),
         ("p.json", GOOD, "p.json is none of .*write one JSON object a line into a .jsonl"),
         ("p.txt", HEAD + ROW, "p.txt is none of .*rename it to .csv"),
-        ("p.xlsx", "PK", "p.xlsx is none of .*save the sheet as CSV"),
+        ("p.xlsx", "PK", "p.xlsx is a spreadsheet of Excel: save its posts as CSV UTF-8"),
     ],
 )
 def test_files_of_other_kinds_say_what_would_do(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=message):
         open_source("table", str(tmp_path / name))
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ValueError, match="folder holds no file that ends in .parquet, .csv"):
+        open_source("table", str(tmp_path / "folder"))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("is_bot", [True, False, True]),
+        ("author.isBot", ["yes", "no", "1"]),
+        ("Bot", [1.0, 0.03, 1.0]),  # a score is no truth
+        ("bot_id", ["B012", "", "B013"]),
+        ("via_bot", ["@gif", None, "@pic"]),
+    ],
+)
+def test_posts_that_a_column_marks_as_of_bots_are_dropped(tmp_path, ending, column, values):
+    path = tmp_path / f"p.{ending}"
+    posts = {"author": ["x", "y", "z"], "time": 1577836800, "topic": "t", "text": "x"}
+    frame = pd.DataFrame(posts | {column: values})
+    if ending == "csv":
+        frame.to_csv(path, index=False)
+    elif ending == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    rows, drops = read("table", path)
+    assert rows["author"].tolist() == ["y"] and drops == {"marked_bot": 2}
+
+
+def test_names_of_columns_in_messages_are_cut():
+    assert table.listed_names(["a", "b" * 70]) == f"'a', '{'b' * 60}'"
+    assert table.listed_names(["a"] * 31) == "'a', " * 30 + "..."
 
 
 def test_marked_up_texts_of_telegram_are_joined(tmp_path):

@@ -40,7 +40,7 @@ SAME_TEXTS = "same_texts.csv"  # beside the page
 COMPARED = "compared"
 NOT_ASKED = "not asked about"
 ACCOUNT_TABLE_COLUMNS = "account posts state language problem nobody".split()
-HIGHEST = "The value is the highest that is allowed here; the pair may be likelier."
+HIGHEST = "This is the highest probability that is possible here; the true one may be higher."
 
 
 def shown_pairs(answer: Answer) -> pd.DataFrame:
@@ -286,12 +286,12 @@ def accounts_table(answer: Answer) -> pd.DataFrame:
     posts = answer.posts.store.posts_per_author()
     problem_of = dict(zip(answer.gallery.names, answer.gallery.problems, strict=True))
     names = answer.posts.names
-    is_other = (posts >= MIN_POSTS) & ~pd.Index(names).isin(answer.accounts.account)
-    others = pd.DataFrame({"account": names[is_other]})
-    others["posts"] = np.minimum(posts[is_other], MOST_POSTS)
-    others["problem"] = [problem_of.get(name, "") for name in others.account]
+    is_unasked = (posts >= MIN_POSTS) & ~pd.Index(names).isin(answer.accounts.account)
+    unasked = pd.DataFrame({"account": names[is_unasked]})
+    unasked["posts"] = np.minimum(posts[is_unasked], MOST_POSTS)
+    unasked["problem"] = [problem_of.get(name, "") for name in unasked.account]
     judged = answer.accounts.assign(state=COMPARED)
-    compared = pd.concat([judged, others.assign(state=NOT_ASKED)])
+    compared = pd.concat([judged, unasked.assign(state=NOT_ASKED)])
     compared.loc[compared.problem != "", "state"] = UNJUDGED
 
     set_aside = _set_aside(answer)

@@ -21,7 +21,7 @@ from .encoder import ENOUGH
 from .gallery import UNJUDGED
 from .merging import JOINER
 from .reading import NO_HOURS
-from .samples import MAX_TOKENS, MIN_POSTS, MOST_POSTS
+from .samples import MAX_TOKENS, MOST_POSTS
 from .set_aside import REASONS
 from .unjudged import UNCHECKED, UNREADABLE
 from .validation import MIN_POSTS_OF_HALF
@@ -74,9 +74,9 @@ def read_sentences(answer: Answer) -> list[str]:
     sentences = [
         f"{card['rows_read']:,} rows were read, {card['posts']:,} posts are kept.",
         *_dropped_sentences(card),
-        f"{_count(card['accounts'], 'account')} can be compared, by all posts of each, or by "
-        f"{MOST_POSTS:,} evenly spread ones of those that have more. Of each post the first "
-        f"{MAX_TOKENS} subwords are read, about 90 words.",
+        f"{_count(card['accounts'], 'account')} can be compared. Of each, all posts are read, or "
+        f"{MOST_POSTS:,} evenly spread ones where there are more; of each post the first "
+        f"{MAX_TOKENS} subwords, about 90 words.",
     ]
     sentences.append(languages.language_sentence(list(answer.accounts.language)))
     if card["columns"]["time"] is None:
@@ -105,9 +105,9 @@ def _dropped_sentences(card):
             notes.append(f"{value:,} {meaning.get(name, name)}")
     sentences = []
     if dropped:
-        sentences.append(f"Rows that were dropped: {', '.join(dropped)}.")
+        sentences.append(f"Rows that were dropped: {'; '.join(dropped)}.")
     if notes:
-        sentences.append(f"Please look at these: {', '.join(notes)}.")
+        sentences.append(f"Please look at these: {'; '.join(notes)}.")
     return sentences
 
 
@@ -141,8 +141,8 @@ def same_texts_sentences(pairs: pd.DataFrame, names: dict[str, str]) -> list[str
     ]
     if not (pairs.compared_a & pairs.compared_b).all():
         sentences.append(
-            "Copies do not count below. So accounts of which fewer than "
-            f"{MIN_POSTS} posts are left are not compared: this list alone names them."
+            "Copies do not count below. So accounts that are not compared stand here, and among "
+            "those that are set aside."
         )
     return sentences
 
@@ -255,8 +255,8 @@ def answer_sentences(answer: Answer) -> list[str]:
     capped = int((answer.pairs.highest & answer.pairs.state.isin([LINKED, LIKELY])).sum())
     if capped:
         sentences.append(
-            f"{_count(capped, 'pair')} reached the highest value that is allowed, and may be "
-            f"likelier than it says. {_reason_for_cap(answer)}"
+            f"{_count(capped, 'pair')} reached the highest probability that is possible here, so "
+            f"the true one may be higher. {_reason_for_cap(answer)}"
         )
     return sentences
 

@@ -440,16 +440,20 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
         return list(compared[np.sort(order[:max_queries])])
     names = as_listed(accounts, posts.names)
     known = set(compared)
-    missing = sorted(
-        {given for given, name in zip(accounts, names, strict=True) if name not in known}
-    )
+    missing = sorted({pair for pair in zip(accounts, names, strict=True) if pair[1] not in known})
     if missing:
+        given, name = missing[0]
         raise ValueError(
-            f"{len(missing)} of the accounts asked about are not in the file, have fewer than "
-            f"{MIN_POSTS} posts of their own words, or are not of the {MAX_ACCOUNTS:,} largest; "
-            f"the first is {missing[0]}"
+            f"{len(missing)} of the accounts asked about are not in the file, or are set aside; "
+            f"the first is {given}{_reason_of(posts.set_aside, {given, name})}"
         )
     return list(dict.fromkeys(names))
+
+
+def _reason_of(set_aside, names):
+    """Return why an account of some names is set aside, "" where none is."""
+    rows = set_aside[set_aside.account.isin(names)]
+    return "".join(f", {REASONS[reason]}" for reason in rows.reason)
 
 
 def pseudonym_of(name: str) -> str:

@@ -171,7 +171,7 @@ def author_names(location: str | Path, column: str, where: dict | None = None) -
     names = set()
     try:
         for batch in _batches(path, list(dict.fromkeys([column, *where])), Counter()):
-            batch = _rows_where(batch, where, path)
+            batch = _rows_where(batch, where, path, Counter())
             names.update(_text(batch, [column], "author", path.stem).dropna())
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
@@ -204,9 +204,7 @@ def _frames(columns, where, path, drops):
     ids = _Ids(columns["author"])
     try:
         for batch in _batches(path, needed, drops, columns["text"]):
-            rows = len(batch)
-            batch = _rows_where(batch, where, path)
-            drops["other_value"] += rows - len(batch)
+            batch = _rows_where(batch, where, path, drops)
             frame = _frame(batch, columns, bare_path(path).stem, drops, ids)
             if len(frame):
                 yield frame
@@ -215,11 +213,12 @@ def _frames(columns, where, path, drops):
         raise _unreadable(path, error) from None
 
 
-def _rows_where(batch, where, path):
-    """Return the rows of a batch that have the value that is asked for in each column."""
+def _rows_where(batch, where, path, drops):
+    """Return the rows of a batch that have the asked value in each column; count the dropped."""
     for column, value in where.items():
-        is_asked_for = _text(batch, [column], "author", path.stem) == value
-        batch = batch.filter(pa.array(is_asked_for))
+        is_read = _text(batch, [column], "author", path.stem) == value
+        drops["other_value"] += int((~is_read).sum())
+        batch = batch.filter(pa.array(is_read))
     return batch
 
 

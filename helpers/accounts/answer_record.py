@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict
 
+import numpy as np
 import pandas as pd
 
 from ..core.terminal import printable
@@ -18,20 +19,28 @@ from .answer_text import (
     percent,
     read_sentences,
     same_texts_sentences,
+    set_aside_sentence,
     shown_name,
 )
 from .answers import LIKELY, LINKED, STATES, Answer
 from .gallery import UNJUDGED
 from .merging import JOINER
 from .pair_evidence import PairEvidence, evidence_sentences, pair_evidence
+from .samples import MIN_POSTS, MOST_POSTS
+from .set_aside import REASONS, SET_ASIDE, problem_text
 
 MAX_SHOWN = 20  # pairs that are shown with their evidence,
 MAX_LIKELY_SHOWN = 10  # and so many at most where the last ones are only likely
 LEAST_SHOWN = 3  # pairs that are shown even if none is linked or likely
 MAX_SAME_TEXTS = 100  # pairs that are listed as having posted the same texts
 MAX_UNJUDGED = 200  # accounts that are listed as not judged
+MAX_SET_ASIDE = 10_000  # accounts that are listed as set aside for one reason
 SAME_TEXTS = "same_texts.csv"  # beside the page
-HIGHEST = "The value is the highest that is allowed here; the pair may be likelier."
+# states of accounts, beside UNJUDGED and SET_ASIDE
+COMPARED = "compared"
+NOT_ASKED = "not asked about"
+ACCOUNT_TABLE_COLUMNS = "account posts state language problem nobody".split()
+HIGHEST = "This is the highest probability that is possible here; the true one may be higher."
 
 
 def shown_pairs(answer: Answer) -> pd.DataFrame:
@@ -65,6 +74,7 @@ def answer_record(answer: Answer, file_name: str, encoder: str, progress: Callab
         **_numbers(answer),
         **_pairs(answer, progress),
         **_unjudged(answer),
+        "set_aside": set_aside_record(_set_aside(answer), answer.shown_names, MAX_SET_ASIDE),
     }
 
 
@@ -114,6 +124,50 @@ def same_texts_record(pairs: pd.DataFrame, names: dict[str, str], table: str = "
         "more": len(pairs) - len(records),
         "table": table,
     }
+
+
+def set_aside_record(
+    accounts: pd.DataFrame, names: dict[str, str], most: int | None = None, place: str = ""
+) -> list[dict]:
+    """Return what a page says of accounts that are set aside, one dict a reason.
+
+    Those with most posts come first.
+
+    Parameters
+    ----------
+    accounts : DataFrame
+        see :mod:`helpers.accounts.set_aside`
+    names : dict
+        pseudonym -> name, empty where pseudonyms are shown
+    most : int, optional
+        so many accounts of a reason are listed; by default all
+    place : str
+        what is said of where the accounts are, such as " of list A"
+    """
+    shown = [shown_name(name, names) for name in accounts.account]
+    accounts = accounts.assign(account=shown)
+    accounts = accounts.sort_values(["posts", "account"], ascending=[False, True])
+    groups = []
+    for reason in REASONS:
+        of_reason = accounts[accounts.reason == reason]
+        if of_reason.empty:
+            continue
+        listed = []
+        for account in of_reason.head(most or len(of_reason)).itertuples():
+            note = account.detail or f"{account.posts:,} posts"
+            listed.append({"account": account.account, "note": note})
+        group = {"sentence": set_aside_sentence(of_reason, place), "accounts": listed}
+        groups.append(group | {"more": len(of_reason) - len(listed)})
+    return groups
+
+
+def _set_aside(answer):
+    """Return the accounts that are set aside, but those that are part of a joint account."""
+    store = answer.posts.store
+    compared = set(answer.posts.names[store.posts_per_author() >= MIN_POSTS])
+    joined = [name for name, joint in answer.joint_names.items() if joint in compared]
+    set_aside = answer.posts.set_aside
+    return set_aside[~set_aside.account.isin(joined)]
 
 
 def _numbers(answer):
@@ -224,6 +278,25 @@ def _reason_text(problems, names):
 
 
 def accounts_table(answer: Answer) -> pd.DataFrame:
-    """Return the table of accounts as it is written to CSV."""
-    shown = [shown_name(name, answer.shown_names) for name in answer.accounts.account]
-    return answer.accounts.assign(account=shown)
+    """Return the table of all accounts of the file as it is written to CSV.
+
+    First come those of ``answer.accounts``, then those that were only compared with them, then
+    those that are set aside.
+    """
+    posts = answer.posts.store.posts_per_author()
+    problem_of = dict(zip(answer.gallery.names, answer.gallery.problems, strict=True))
+    names = answer.posts.names
+    is_unasked = (posts >= MIN_POSTS) & ~pd.Index(names).isin(answer.accounts.account)
+    unasked = pd.DataFrame({"account": names[is_unasked]})
+    unasked["posts"] = np.minimum(posts[is_unasked], MOST_POSTS)
+    unasked["problem"] = [problem_of.get(name, "") for name in unasked.account]
+    judged = answer.accounts.assign(state=COMPARED)
+    compared = pd.concat([judged, unasked.assign(state=NOT_ASKED)])
+    compared.loc[compared.problem != "", "state"] = UNJUDGED
+
+    set_aside = _set_aside(answer)
+    problems = [problem_text(row.reason, row.detail) for row in set_aside.itertuples()]
+    set_aside = set_aside.assign(state=SET_ASIDE, problem=problems)
+    table = pd.concat([compared, set_aside], ignore_index=True)
+    table["account"] = [shown_name(name, answer.shown_names) for name in table.account]
+    return table[ACCOUNT_TABLE_COLUMNS]

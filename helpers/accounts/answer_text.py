@@ -21,11 +21,13 @@ from .encoder import ENOUGH
 from .gallery import UNJUDGED
 from .merging import JOINER
 from .reading import NO_HOURS
-from .samples import MAX_TOKENS, MIN_POSTS, MOST_POSTS
+from .samples import MAX_TOKENS, MOST_POSTS
+from .set_aside import REASONS
 from .unjudged import UNCHECKED, UNREADABLE
 from .validation import MIN_POSTS_OF_HALF
 
 MAX_NAMED = 5  # accounts that cannot be judged, which are named at the top
+MAX_SET_ASIDE_NAMED = 3  # accounts that are set aside for one reason, which are named in a sentence
 DROPPED = "dropped_"  # begins the names of a data card's counts of dropped rows
 DATA_CARD = Path(__file__).parents[1] / "corpus" / "data_card.csv"
 
@@ -72,28 +74,10 @@ def read_sentences(answer: Answer) -> list[str]:
     sentences = [
         f"{card['rows_read']:,} rows were read, {card['posts']:,} posts are kept.",
         *_dropped_sentences(card),
-        f"{_count(card['accounts'], 'account')} can be compared, by all posts of each, or by "
-        f"{MOST_POSTS:,} evenly spread ones of those that have more. Of each post the first "
-        f"{MAX_TOKENS} subwords are read, about 90 words.",
+        f"{_count(card['accounts'], 'account')} can be compared. Of each, all posts are read, or "
+        f"{MOST_POSTS:,} evenly spread ones where there are more; of each post the first "
+        f"{MAX_TOKENS} subwords, about 90 words.",
     ]
-    left_out = {
-        f"fewer than {MIN_POSTS} posts": card["accounts_with_few_posts"],
-        "no post that is not a copy of another account's": card["accounts_of_copies"],
-        "hardly any words that stand in no other post": card["accounts_of_shared_passages"],
-        "fewer posts than those that fit": card["accounts_beyond_the_largest"],
-    }
-    parts = [f"{count:,} have {reason}" for reason, count in left_out.items() if count]
-    if parts:
-        sentences.append(f"Left out are accounts that cannot be compared: {', '.join(parts)}.")
-    of_form = [answer.shown_names.get(name, name) for name in card["accounts_of_one_form"]]
-    if of_form:
-        named = [printable(name) for name in of_form[:MAX_NAMED]]
-        if len(of_form) > MAX_NAMED:
-            named.append("...")
-        sentences.append(
-            f"Set aside as programs that write, and not people: {_count(len(of_form), 'account')}, "
-            f"most of whose posts have one form ({', '.join(named)})."
-        )
     sentences.append(languages.language_sentence(list(answer.accounts.language)))
     if card["columns"]["time"] is None:
         sentences.append("Times of posting are not known, so hours say nothing here.")
@@ -121,9 +105,9 @@ def _dropped_sentences(card):
             notes.append(f"{value:,} {meaning.get(name, name)}")
     sentences = []
     if dropped:
-        sentences.append(f"Rows that were dropped: {', '.join(dropped)}.")
+        sentences.append(f"Rows that were dropped: {'; '.join(dropped)}.")
     if notes:
-        sentences.append(f"Please look at these: {', '.join(notes)}.")
+        sentences.append(f"Please look at these: {'; '.join(notes)}.")
     return sentences
 
 
@@ -157,10 +141,34 @@ def same_texts_sentences(pairs: pd.DataFrame, names: dict[str, str]) -> list[str
     ]
     if not (pairs.compared_a & pairs.compared_b).all():
         sentences.append(
-            "Copies do not count below. So accounts of which fewer than "
-            f"{MIN_POSTS} posts are left are not compared: this list alone names them."
+            "Copies do not count below. So accounts that are not compared stand here, and among "
+            "those that are set aside."
         )
     return sentences
+
+
+def set_aside_sentence(accounts: pd.DataFrame, place: str = "") -> str:
+    """Say how many accounts are set aside for one reason, and name the first of them.
+
+    Parameters
+    ----------
+    accounts : DataFrame
+        rows of one reason, with the names to show, see :mod:`helpers.accounts.set_aside`
+    place : str
+        what is said of where the accounts are, such as " of list A"
+    """
+    parts = []
+    for account in accounts.head(MAX_SET_ASIDE_NAMED).itertuples():
+        part = account.account
+        if account.detail:
+            part += f" ({account.detail})"
+        parts.append(part)
+    if len(accounts) > len(parts):
+        parts.append(f"{len(accounts) - len(parts):,} more")
+    reason = REASONS[accounts.reason.iloc[0]]
+    verb = "is" if len(accounts) == 1 else "are"
+    count = _count(len(accounts), "account")
+    return f"{count}{place} {verb} set aside, {reason}: {', '.join(parts)}."
 
 
 def headline(answer: Answer) -> str:
@@ -241,14 +249,14 @@ def answer_sentences(answer: Answer) -> list[str]:
     if len(answer.gallery) < ENOUGH:
         sentences.append(
             f"The file has fewer than {ENOUGH} accounts that can be compared. A score counts by "
-            "how far it stands out among those of other accounts, so so few accounts cannot be "
-            "linked."
+            "how far it stands out among those of other accounts: with so few others, none stands "
+            "out far enough for a link."
         )
     capped = int((answer.pairs.highest & answer.pairs.state.isin([LINKED, LIKELY])).sum())
     if capped:
         sentences.append(
-            f"{_count(capped, 'pair')} reached the highest value that is allowed, and may be "
-            f"likelier than it says. {_reason_for_cap(answer)}"
+            f"{_count(capped, 'pair')} reached the highest probability that is possible here, so "
+            f"the true one may be higher. {_reason_for_cap(answer)}"
         )
     return sentences
 

@@ -35,6 +35,7 @@ STATES = (LINKED, LIKELY, NOT_LINKED, UNJUDGED)
 # words of the reasons why an account cannot be judged, beside those of unjudged.py
 FEW_POSTS = "posts,"
 FEW_WORDS = "hardly any words that are not quotes, links, code or copies"
+EQUALLY_LIKELY = "posts that are as much like those of any other account here"
 PAIR_COLUMNS = (
     "account_a account_b state probability llr highest posts_a posts_b reason decision note".split()
 )
@@ -352,7 +353,7 @@ def _problem(account, tokens, equal):
     elif tokens < MIN_TOKENS_TO_JUDGE:
         problems.append(FEW_WORDS)
     elif account.account in equal:
-        problems.append("all other accounts are equally likely")
+        problems.append(EQUALLY_LIKELY)
     return "; ".join(problems)
 
 

@@ -18,7 +18,7 @@ from ..evaluation.detection import DetectionCosts
 from ..sources.table import author_names, column_names
 from . import decided_pairs, list_matching, match_page, match_report, reading
 from .answer_page import write_answer
-from .answer_record import answer_record, same_texts_record
+from .answer_record import answer_record, same_texts_record, set_aside_record
 from .answers import Question, answer_question
 from .encoder import AuthorEncoder
 from .gallery import LINK_COSTS, NOBODY, equal_queries
@@ -220,14 +220,12 @@ def _match(options, encoder, sides, decisions, targets):
     lists = list_matching.TwoLists.of(encoder, *own_posts)
     files = [printable(_list_name(side)) for side in sides]
     read_sentences = []
-    for letter, file_name, (side_posts, names) in zip("ab", files, read, strict=True):
+    set_aside = []
+    for letter, file_name, side, (_, names) in zip("ab", files, own_posts, read, strict=True):
         gallery = lists.galleries[letter]
-        read_sentences += match_report.list_sentences(letter, file_name, side_posts, gallery)
-        problems = gallery.problems[gallery.problems != ""]
-        if len(problems):
-            unjudged = _shown(gallery.names[gallery.problems != ""], names)
-            sentence = match_report.unjudged_sentence(letter, unjudged, problems)
-            read_sentences.append(sentence)
+        read_sentences.append(match_report.list_sentence(letter, file_name, gallery))
+        accounts = list_matching.accounts_set_aside(side, gallery)
+        set_aside += set_aside_record(accounts, names, place=f" of list {letter.upper()}")
     decided = None
     if decisions is not None:
         names = [lists.galleries[letter].names for letter in "ab"]
@@ -247,9 +245,10 @@ def _match(options, encoder, sides, decisions, targets):
     for letter, (_, names) in zip("ab", read, strict=True):
         shown[f"account_{letter}"] = _shown(shown[f"account_{letter}"], names)
     table = targets[0][0].name
-    words = MatchWords(files, read_sentences, trust, table, options.encoder, same_texts)
+    beside = (table, options.encoder, same_texts, set_aside)
+    words = MatchWords(files, read_sentences, trust, *beside)
     record = match_record(lists, matched, shown, words, _evidence_bar)
-    for sentence in [*read_sentences, *trust]:
+    for sentence in [*read_sentences, *_sentences_of(set_aside), *trust]:
         print(sentence)
     print(f"\n{match_report.table(shown)}\n")
     for sentence in [record["headline"], *record["sentences"]]:
@@ -322,9 +321,15 @@ def mine(options: Namespace) -> None:
         record = answer_record(answer, Path(options.posts).name, options.encoder, _evidence_bar)
         page = write_answer(answer, record, run.folder)
     same_texts = record["same_texts"]["sentences"][:1]
-    for sentence in [*same_texts, record["headline"], *record["sentences"]]:
+    said = [*same_texts, record["headline"], *record["sentences"]]
+    for sentence in [*said, *_sentences_of(record["set_aside"])]:
         print(sentence)
     print(f"page: {paths.display_path(page)}")
+
+
+def _sentences_of(groups):
+    """Return the sentences about accounts that are set aside, one a reason."""
+    return [group["sentence"] for group in groups]
 
 
 def _evidence_bar(pairs):

@@ -79,6 +79,4 @@ def language_sentence(languages: list[str]) -> str:
     parts = [f"{count:,} in {language}" for language, count in counts.most_common()]
     if unsure:
         parts.append(f"{unsure:,} in a language that cannot be told")
-    if len(parts) == 1:
-        return f"All accounts whose language was looked at: {parts[0]}."
-    return f"Accounts whose language was looked at: {', '.join(parts)}."
+    return f"Languages of the accounts that were looked at: {', '.join(parts)}."

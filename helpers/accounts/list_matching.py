@@ -31,8 +31,9 @@ from .encoder import ENOUGH, AuthorEncoder
 from .gallery import LINK_COSTS, AccountGallery
 from .passages import passage_hashes, without_passages
 from .reading import FULL_GALLERY, OwnPosts
-from .samples import MAX_TOKENS, in_memory, spread_posts
+from .samples import MAX_TOKENS, MIN_POSTS, in_memory, spread_posts
 from .scoring import HALF_POSTS, LOG_ODDS_SLOPE
+from .set_aside import BOTH_LISTS, NOT_JUDGED, set_aside_rows
 
 COLUMNS = "account_a account_b probability llr linked posts_a posts_b known".split()
 LEAST_PROBABILITY = 0.01  # of a pair that is reported
@@ -48,6 +49,8 @@ DAY_SECONDS = 24 * 60 * 60
 def without_shared_passages(a: OwnPosts, b: OwnPosts, kinds: np.ndarray) -> list[OwnPosts]:
     """Remove from the posts of two lists the passages that stand word for word in both.
 
+    Accounts that have too few posts left are set aside.
+
     Parameters
     ----------
     a, b : OwnPosts
@@ -56,11 +59,36 @@ def without_shared_passages(a: OwnPosts, b: OwnPosts, kinds: np.ndarray) -> list
         result of :func:`helpers.accounts.passages.token_kinds`
     """
     hashes = [passage_hashes(posts.store, kinds) for posts in (b, a)]
-    stores = [
-        without_passages(posts.store, kinds, shared)[0]
-        for posts, shared in zip((a, b), hashes, strict=True)
-    ]
-    return [replace(posts, store=store) for posts, store in zip((a, b), stores, strict=True)]
+    lists = []
+    for posts, shared in zip((a, b), hashes, strict=True):
+        store, _ = without_passages(posts.store, kinds, shared)
+        count = store.posts_per_author()
+        is_new = (count < MIN_POSTS) & (posts.store.posts_per_author() >= MIN_POSTS)
+        too_few = set_aside_rows(posts.names[is_new], count[is_new], BOTH_LISTS)
+        set_aside = pd.concat([posts.set_aside, too_few], ignore_index=True)
+        lists.append(replace(posts, store=store, set_aside=set_aside))
+    return lists
+
+
+def accounts_set_aside(posts: OwnPosts, gallery: AccountGallery) -> pd.DataFrame:
+    """Return the accounts of a list that are nobody's partner, and why.
+
+    Parameters
+    ----------
+    posts : OwnPosts
+        result of :func:`without_shared_passages`
+    gallery : AccountGallery
+        the accounts of the list
+
+    Returns
+    -------
+    See :mod:`helpers.accounts.set_aside`
+    """
+    unjudged = np.flatnonzero(gallery.problems != "")
+    count = gallery.targets.count[unjudged]
+    details = gallery.problems[unjudged]
+    rows = set_aside_rows(gallery.names[unjudged], count, NOT_JUDGED, details)
+    return pd.concat([rows, posts.set_aside])
 
 
 def calibrated_on_list(

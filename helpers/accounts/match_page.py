@@ -33,6 +33,7 @@ class MatchWords:
     table : name of the file that holds all pairs
     encoder : its name
     same_texts : result of :func:`helpers.accounts.answer_record.same_texts_record`
+    set_aside : results of :func:`helpers.accounts.answer_record.set_aside_record`
     """
 
     files: list[str]
@@ -41,6 +42,7 @@ class MatchWords:
     table: str
     encoder: str
     same_texts: dict = field(default_factory=dict)
+    set_aside: list[dict] = field(default_factory=list)
 
 
 def pairs_to_read(pairs: pd.DataFrame) -> pd.DataFrame:

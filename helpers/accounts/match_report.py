@@ -1,7 +1,5 @@
 """Say what the matching of two lists found: sentences, and a table."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -16,57 +14,28 @@ from .list_matching import (
     MIN_SHARED_MINUTES,
     MatchedLists,
 )
-from .reading import OwnPosts
-from .samples import MIN_POSTS
 
 MAX_ROWS = 50  # of the table
-MAX_NAMED = 5  # accounts that cannot be judged, which are named
 MAX_LANGUAGES = 500  # accounts whose language is looked at, drawn at random
 ONE_PARTNER = (
     "All this holds for these two lists together, and if nobody has two accounts in one list."
 )
 
 
-def list_sentences(letter: str, name: str, posts: OwnPosts, gallery: AccountGallery) -> list[str]:
-    """Say which accounts are in a list, which are left out, and in which language they write.
+def list_sentence(letter: str, name: str, gallery: AccountGallery) -> str:
+    """Say how many accounts are in a list, and in which language they write.
 
     Parameters
     ----------
     letter : "a" or "b"
     name : of its file, and which rows of it are read
-    posts : what was read
     gallery : the accounts in the list
     """
     accounts = len(gallery)
-    left_out = posts.card["accounts_with_few_posts"] + len(posts.names) - accounts
-    sentences = [f"List {letter.upper()} ({name}): {accounts:,} accounts."]
-    if left_out:
-        sentences.append(f"{left_out:,} more have fewer than {MIN_POSTS} posts of their own words.")
     rng = np.random.default_rng(0)
     looked_at = np.sort(rng.permutation(accounts)[:MAX_LANGUAGES])
     languages = languages_of(gallery.targets[looked_at], gallery.encoder.tokenizer)
-    return [*sentences, language_sentence(languages)]
-
-
-def unjudged_sentence(letter: str, names: Sequence[str], problems: Sequence[str]) -> str:
-    """Say which accounts of a list cannot be judged, and why; a few of them are named.
-
-    Parameters
-    ----------
-    letter : "a" or "b"
-    names : of the accounts, as they are shown
-    problems : why each of them cannot be judged
-    """
-    parts = [
-        f"{printable(name)} ({problem})"
-        for name, problem in zip(names[:MAX_NAMED], problems, strict=False)
-    ]
-    if len(names) > MAX_NAMED:
-        parts.append(f"{len(names) - MAX_NAMED:,} more")
-    return (
-        f"Accounts of list {letter.upper()} that cannot be judged, and are nobody's partner here: "
-        f"{'; '.join(parts)}."
-    )
+    return f"List {letter.upper()} ({name}): {accounts:,} accounts. {language_sentence(languages)}"
 
 
 def apart_sentence(matched: MatchedLists) -> str:
@@ -189,9 +158,9 @@ def findings(matched: MatchedLists) -> list[str]:
         unlinked = len(nobody) - len(linked)
         alone = int((nobody > 0.5).sum())
         sentences.append(
-            f"Of {len(nobody):,} accounts of list {letter.upper()}, {unlinked:,} have no link: "
-            f"{alone:,} probably have no partner in the other list, {unlinked - alone:,} are "
-            "undecided."
+            f"Without a link: {unlinked:,} of {len(nobody):,} accounts of list {letter.upper()}, "
+            f"{alone:,} of them probably without a partner in the other list, "
+            f"{unlinked - alone:,} undecided."
         )
     return sentences
 

@@ -122,8 +122,10 @@ def without_passages(
     return kept_store, int((~is_own).sum())
 
 
-def accounts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
-    """Tell which accounts write most of their posts in one form, as bots and announcers do.
+def posts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
+    """Count the posts of one form of accounts most of whose posts are, as those of programs.
+
+    Some people write so, too: of 1,125 authors of commit messages 7 do.
 
     A token is of a form if FORM_TOKENS tokens in a row, it among them, stand in at least
     FORM_SHARE of the account's posts, numbers being equal. A post is of a form if more than half of
@@ -138,20 +140,25 @@ def accounts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    (authors,) bool
+    (authors,) int, 0 for all other accounts
     """
-    is_form = np.zeros(store.authors, bool)
+    counts = np.zeros(store.authors, int)
     for account in np.flatnonzero(store.posts_per_author() >= MIN_FORM_POSTS):
         posts = slice(store.author_offsets[account], store.author_offsets[account + 1] + 1)
         offsets = store.post_offsets[posts]
         kind = kinds[store.tokens[offsets[0] : offsets[-1]]]
-        is_form[account] = _share_in_form(kind, np.diff(offsets)) > 0.5
+        lengths = np.diff(offsets)
+        in_form = _posts_in_form(kind, lengths)
+        if in_form > len(lengths) / 2:
+            counts[account] = in_form
     # a form of most accounts is one of the place, in which people write
-    return is_form & (is_form.mean() <= 0.5)
+    if (counts > 0).mean() > 0.5:
+        return np.zeros_like(counts)
+    return counts
 
 
-def _share_in_form(kind, lengths):
-    """Return the share of one account's posts that are of a form; ``kind`` (tokens,)."""
+def _posts_in_form(kind, lengths):
+    """Return the number of one account's posts that are of a form; ``kind`` (tokens,)."""
     post = np.repeat(np.arange(len(lengths)), lengths)
     begins = np.arange(max(len(kind) - FORM_TOKENS + 1, 0))
     begins = begins[post[begins] == post[begins + FORM_TOKENS - 1]]
@@ -159,7 +166,7 @@ def _share_in_form(kind, lengths):
     is_known = (rows > 0).all(1)  # all unknown letters look the same
     begins, rows = begins[is_known], rows[is_known]
     if not len(begins):
-        return 0.0
+        return 0
     _, number = np.unique(rows, axis=0, return_inverse=True)
     of_posts = np.unique(np.stack([number, post[begins]], 1), axis=0)
     posts_of_number = np.bincount(of_posts[:, 0])
@@ -168,7 +175,7 @@ def _share_in_form(kind, lengths):
     for place in range(FORM_TOKENS):
         in_form[begins[is_common] + place] = True
     tokens_in_form = np.bincount(post[in_form], minlength=len(lengths))
-    return (tokens_in_form > lengths / 2).mean()
+    return int((tokens_in_form > lengths / 2).sum())
 
 
 def _is_repeated(hashes, post_offsets, gallery_hashes):

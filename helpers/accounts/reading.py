@@ -3,11 +3,12 @@
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 
 from ..cleaning.pseudonyms import pseudonym_key, pseudonymiser
@@ -18,7 +19,7 @@ from ..core.paths import Run
 from ..core.progress import progress_bar
 from ..corpus.collect import CollectConfig, collect, parts_folder
 from ..corpus.posts_table import open_database
-from ..corpus.shared_texts import count_authors, write_texts
+from ..corpus.shared_texts import write_texts
 from ..evaluation.score_norm import reference_targets
 from ..sources.table import author_names
 from ..tokens.batch import Samples
@@ -29,13 +30,22 @@ from .columns import column_types
 from .encoder import AuthorEncoder
 from .gallery import AccountGallery
 from .index import VectorIndex
-from .passages import accounts_of_one_form, without_passages
+from .passages import posts_of_one_form, without_passages
 from .samples import (
     MAX_TOKENS,
     MIN_POSTS,
     MOST_POSTS,
     in_memory,
     spread_posts,
+)
+from .set_aside import (
+    BEYOND,
+    FEW,
+    ONE_FORM,
+    PASSAGES,
+    REASONS,
+    accounts_without_posts,
+    set_aside_rows,
 )
 from .unjudged import UNREADABLE_SHARE
 
@@ -81,6 +91,9 @@ class OwnPosts:
     texts_path : Path, optional
         the file of who posted which texts, copies included, see
         :mod:`helpers.corpus.shared_texts`.
+    set_aside : DataFrame
+        the accounts of the file that are not compared, and why, see
+        :mod:`helpers.accounts.set_aside`.
     """
 
     store: TokenStore
@@ -89,6 +102,7 @@ class OwnPosts:
     card: dict
     vectors_path: Path
     texts_path: Path | None = None
+    set_aside: pd.DataFrame = field(default_factory=partial(set_aside_rows, (), (), ""))
 
     def samples(self, names: list[str]) -> Samples:
         """Return the posts of named accounts, to be used as queries."""
@@ -252,26 +266,50 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
     accounts = np.sort(largest)
     most = int(np.clip(STORED_POSTS // len(accounts), LEAST_STORED, MOST_POSTS))
     spread = in_memory(spread_posts(whole_store, accounts, most)).store
-    of_form = accounts_of_one_form(spread, encoder.kinds)
-    persons = in_memory(_without_posts_of(spread, of_form)).store
+    in_form = posts_of_one_form(spread, encoder.kinds)
+    persons = in_memory(_without_posts_of(spread, in_form > 0)).store
     store, dropped_tokens = without_passages(persons, encoder.kinds)
     with_own_posts = _count_readable(store, encoder)
-    names = np.asarray(whole_store.author_names(), object)[accounts]
 
+    names = np.asarray(whole_store.author_names(), object)
+    unread = (location, columns["author"], where, texts_path, names, pseudonymise)
+    set_aside = [
+        accounts_without_posts(*unread),
+        _rows_of_few_posts(names, count, accounts),
+        _rows_without_own_words(names[accounts], spread, store, in_form),
+    ]
+    set_aside = pd.concat(set_aside, ignore_index=True)
     card = card | {
         "accounts": with_own_posts,
-        "accounts_of_one_form": names[of_form].tolist(),
-        "accounts_of_shared_passages": len(accounts) - int(of_form.sum()) - with_own_posts,
         "columns": columns,
-        "accounts_of_copies": count_authors(texts_path) - card["authors"],
-        "accounts_with_few_posts": len(count) - len(enough),
-        "accounts_beyond_the_largest": len(enough) - len(accounts),
+        **{reason: int((set_aside.reason == reason).sum()) for reason in REASONS},
         "share_in_shared_passages": dropped_tokens / max(len(persons.tokens), 1),
     }
     hours = has_hours(columns, whole_store)
     if columns["time"] is not None and not hours:
         print(NO_HOURS)
-    return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors", texts_path)
+    vectors_path = run.folder / "vectors.safetensors"
+    return OwnPosts(store, names[accounts], hours, card, vectors_path, texts_path, set_aside)
+
+
+def _rows_of_few_posts(names, count, accounts):
+    """Return who has too few posts, or fewer than those ``accounts`` that are read."""
+    is_few = count < MIN_POSTS
+    is_beyond = ~is_few
+    is_beyond[accounts] = False
+    few = set_aside_rows(names[is_few], count[is_few], FEW)
+    return pd.concat([few, set_aside_rows(names[is_beyond], count[is_beyond], BEYOND)])
+
+
+def _rows_without_own_words(names, spread, store, in_form):
+    """Return whose posts are of one form, and who has too few in the store without passages."""
+    rows = np.flatnonzero(in_form)
+    count = spread.posts_per_author()[rows]
+    details = [f"{part:,} of {whole:,} posts" for part, whole in zip(in_form[rows], count)]
+    of_form = set_aside_rows(names[rows], count, ONE_FORM, details)
+    count = store.posts_per_author()
+    is_few = (count < MIN_POSTS) & (in_form == 0)
+    return pd.concat([of_form, set_aside_rows(names[is_few], count[is_few], PASSAGES)])
 
 
 def _collect_with_texts(run, config):
@@ -402,16 +440,20 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
         return list(compared[np.sort(order[:max_queries])])
     names = as_listed(accounts, posts.names)
     known = set(compared)
-    missing = sorted(
-        {given for given, name in zip(accounts, names, strict=True) if name not in known}
-    )
+    missing = sorted({pair for pair in zip(accounts, names, strict=True) if pair[1] not in known})
     if missing:
+        given, name = missing[0]
         raise ValueError(
-            f"{len(missing)} of the accounts asked about are not in the file, have fewer than "
-            f"{MIN_POSTS} posts of their own words, or are not of the {MAX_ACCOUNTS:,} largest; "
-            f"the first is {missing[0]}"
+            f"{len(missing)} of the accounts asked about are not in the file, or are set aside; "
+            f"the first is {given}{_reason_of(posts.set_aside, {given, name})}"
         )
     return list(dict.fromkeys(names))
+
+
+def _reason_of(set_aside, names):
+    """Return why an account of some names is set aside, "" where none is."""
+    rows = set_aside[set_aside.account.isin(names)]
+    return "".join(f", {REASONS[reason]}" for reason in rows.reason)
 
 
 def pseudonym_of(name: str) -> str:

@@ -97,6 +97,6 @@ def pairs_with_same_texts(
     return connection.sql(PAIRS.format(order)).df()
 
 
-def count_authors(path: Path) -> int:
-    """Return the number of authors of a file of :func:`write_texts`."""
-    return len(pq.read_table(path, columns=["author"])["author"].unique())
+def authors_of_texts(path: Path) -> list[str]:
+    """Return the different authors of a file of :func:`write_texts`."""
+    return pq.read_table(path, columns=["author"])["author"].unique().to_pylist()

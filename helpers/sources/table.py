@@ -173,7 +173,7 @@ def listed_names(columns: list[str]) -> str:
     return ", ".join(names)
 
 
-def author_names(location: str | Path, column: str) -> list[str]:
+def author_names(location: str | Path, column: str, where: dict | None = None) -> list[str]:
     """Return the different names of authors in a file, as :func:`parts` reads them.
 
     Parameters
@@ -182,6 +182,8 @@ def author_names(location: str | Path, column: str) -> list[str]:
         path of the file
     column : str
         the file's column of authors
+    where : dict, optional
+        as :func:`parts` takes it
 
     Raises
     ------
@@ -189,9 +191,11 @@ def author_names(location: str | Path, column: str) -> list[str]:
         The file is unreadable.
     """
     path = resolve(location)
+    where = where or {}
     names = set()
     try:
-        for batch in _batches(path, [column], Counter()):
+        for batch in _batches(path, list(dict.fromkeys([column, *where])), Counter()):
+            batch = _rows_where(batch, where, path, Counter())
             names.update(_text(batch, [column], "author", path.stem).dropna())
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
@@ -247,16 +251,22 @@ def _frames(columns, where, path, drops):
     ids = _Ids(columns["author"])
     try:
         for batch in _batches(path, needed, drops, columns["text"]):
-            for column, value in where.items():
-                is_read = _text(batch, [column], "author", path.stem) == value
-                drops["other_value"] += int((~is_read).sum())
-                batch = batch.filter(pa.array(is_read))
+            batch = _rows_where(batch, where, path, drops)
             frame = _frame(batch, columns, bot_columns, bare_path(path).stem, drops, ids)
             if len(frame):
                 yield frame
         ids.check()
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
+
+
+def _rows_where(batch, where, path, drops):
+    """Return the rows of a batch that have the asked value in each column; count the dropped."""
+    for column, value in where.items():
+        is_read = _text(batch, [column], "author", path.stem) == value
+        drops["other_value"] += int((~is_read).sum())
+        batch = batch.filter(pa.array(is_read))
+    return batch
 
 
 class _Ids:

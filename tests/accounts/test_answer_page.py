@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answer_page, answer_record, answer_text, match_page, review
+from helpers.accounts import answer_page, answer_record, answer_text, answers, match_page, review
 from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED
 from helpers.accounts.commands import _write_matches
@@ -237,3 +237,11 @@ def test_the_guess_is_explained_as_it_was_made(answer):
     )
     few = replace(answer, queries=answer.queries[:29])
     assert "always this one for fewer than 30 accounts" in answer_text.asked_sentence(few)
+
+
+def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer):
+    few = answer.accounts.head(6).assign(problem=answers.EQUALLY_LIKELY)
+    (sentence,) = answer_text.unjudged_sentences(replace(answer, accounts=few))
+    assert "6 with posts that are as much like those of any other account here" in sentence
+    small = replace(answer, gallery=answer.gallery.without_accounts(answer.gallery.names[20:]))
+    assert "so so" not in " ".join(answer_text.answer_sentences(small))

@@ -245,8 +245,8 @@ def test_every_number_of_the_page_is_that_of_the_table(matched, record):
     for letter in "ab":
         nobody = matched.nobody[letter]
         alone = int((nobody > 0.5).sum())
-        counts = f"{len(nobody):,} accounts of list {letter.upper()}, {len(nobody) - linked:,} have"
-        assert counts in words and f"link: {alone:,} probably have no partner" in words
+        counts = f"{len(nobody) - linked:,} of {len(nobody):,} accounts of list {letter.upper()}, "
+        assert f"{counts}{alone:,} of them probably without a partner" in words
 
 
 def test_hostile_names_are_only_text_and_decisions_keep_them(record):

@@ -205,7 +205,7 @@ def test_match(two_lists, tmp_path, capsys, monkeypatch, little_work):
     assert list(pairs.columns) == COLUMNS
     assert pairs.linked.sum() > 10
     assert (pairs.account_a == pairs.account_b)[pairs.linked].all()
-    for words in ("We estimate that", " pairs are linked.", "probably have no partner", CARE):
+    for words in ("We estimate that", " pairs are linked.", "probably without a partner", CARE):
         assert words in printed
     assert re.search("probabilities are fitted on 3[0-4] accounts of list [AB]", printed)
     out = tmp_path / "outputs" / "mine"

@@ -73,7 +73,7 @@ def test_mine_names_pairs_before_any_number(copied, original, capsys, tmp_path):
     assert list(table.texts) == [pair["texts"] for pair in record["pairs"]]
     gone = table.iloc[0]
     assert sorted([gone.compared_a, gone.compared_b]) == [False, True]
-    assert "not a copy of another account's" in visible(page)
+    assert "nothing but copies of earlier posts" in visible(page)
 
     rows = [(HOSTILE, "demo-0003", "same"), ("demo-0007", "demo-0005", "different")]
     decisions = tmp_path / "decisions.csv"

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.accounts import passages
 from helpers.accounts import samples as module
-from helpers.accounts.passages import accounts_of_one_form, without_passages
+from helpers.accounts.passages import posts_of_one_form, without_passages
 from tests.factories import store_in_memory
 
 FORM = (
@@ -104,7 +104,7 @@ def test_halves_lie_where_they_should():
     assert older.count.tolist() == newer.count.tolist() == [5, 64]
 
 
-def test_accounts_of_one_form_are_those_of_a_program():
+def test_posts_of_one_form_are_counted():
     rng = np.random.default_rng(0)
     joins = [[5, 6, 7, *rng.integers(100, 900, 2)] for _ in range(20)]
     person = [list(rng.integers(100, 900, 9)) for _ in range(20)]
@@ -117,7 +117,7 @@ def test_accounts_of_one_form_are_those_of_a_program():
         post_offsets=np.cumsum([0, *map(len, posts)]),
     )
     kinds = np.arange(2, 1002, dtype=np.uint64)
-    assert accounts_of_one_form(store, kinds).tolist() == [True, False, False, False]
+    assert posts_of_one_form(store, kinds).tolist() == [20, 0, 0, 0]
 
 
 def repeated_naively(posts, length):

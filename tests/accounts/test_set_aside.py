@@ -1,0 +1,127 @@
+"""Every account of a file is compared or named as set aside, with the reason."""
+
+import json
+import re
+from html import unescape
+
+import pandas as pd
+import pytest
+
+from helpers.accounts import reading, set_aside
+from helpers.accounts.__main__ import main
+from helpers.accounts.answer_record import set_aside_record
+from helpers.core import paths
+from helpers.sources.demo_csv import write_demo_csv
+
+COMPARED = 34  # accounts that can be compared
+REASONS = {
+    "helpful[bot]": set_aside.BOTS,
+    "=SUM(A1)": set_aside.UNUSABLE,
+    "timeless": set_aside.UNUSABLE,
+    "copycat": set_aside.COPIES,
+    "one text": set_aside.FEW,
+    "rare": set_aside.FEW,
+    "<b>build": set_aside.ONE_FORM,
+}
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+
+
+@pytest.fixture(scope="module")
+def odd_accounts(tmp_path_factory):
+    """A file of COMPARED invented accounts, those of REASONS, and one that is nobody."""
+    path = tmp_path_factory.mktemp("odd") / "posts.csv"
+    write_demo_csv(path, evader="", accounts=COMPARED, posts=1400)
+    frame = pd.read_csv(path)
+    own = frame[frame.nick == "demo-0003"]
+    later = frame.written.max()
+    build = [f"Build #{number} passed for main in {7 * number} seconds" for number in range(12)]
+    parts = [
+        own.assign(nick="helpful[bot]"),
+        own.assign(nick="=SUM(A1)", message="ok lol"),
+        own.assign(nick="timeless", written="some day"),
+        own.assign(nick="copycat", written=later),
+        own.assign(nick="one text", message="Buy these watches now, they are the best of all"),
+        own.head(2).assign(nick="rare", message=["this was said once", "and that was as well"]),
+        own.head(12).assign(nick="<b>build", message=build),
+        own.head(12).assign(nick="[deleted]"),
+    ]
+    pd.concat([frame, *parts]).to_csv(path, index=False)
+    return path
+
+
+def visible(page):
+    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def test_mine_has_a_row_for_every_account_and_says_who_is_set_aside(odd_accounts, capsys):
+    assert main(["mine", str(odd_accounts), "--names"]) == 0
+    printed = capsys.readouterr().out
+    folder = paths.Run("mine").folder
+    table = pd.read_csv(folder / "accounts.csv", index_col="account")
+    assert table.index.is_unique and len(table) == COMPARED + len(REASONS)
+    table = table.rename(index={"'=SUM(A1)": "=SUM(A1)"})
+    assert set(table.index[table.state == set_aside.SET_ASIDE]) == set(REASONS)
+    assert (table.state.drop(list(REASONS)) != set_aside.SET_ASIDE).all()
+    assert table.posts[["copycat", "one text", "rare", "<b>build"]].tolist() == [0, 1, 2, 12]
+
+    page = (folder / "report.html").read_text("utf-8")
+    record = json.loads((folder / "answers.json").read_text("utf-8"))["set_aside"]
+    assert len(record) == len(set(REASONS.values()))
+    for group in record:
+        assert group["sentence"] in printed and group["sentence"] in visible(page)
+    for name, reason in REASONS.items():
+        detail = "12 of 12 posts" if reason == set_aside.ONE_FORM else ""
+        assert table.problem[name] == set_aside.problem_text(reason, detail)
+        assert f"{name} " in visible(page) and name in printed
+    assert "<b>build" not in page and "[deleted]" not in printed
+
+    assert main(["mine", str(odd_accounts), "--accounts", "<b>build"]) == 1
+    assert "the first is <b>build, with posts of one form" in capsys.readouterr().err
+
+
+def test_match_names_who_is_set_aside_of_each_list(odd_accounts, tmp_path, capsys):
+    frame = pd.read_csv(odd_accounts)
+    is_odd = frame.groupby("nick").cumcount() % 2
+    frame.assign(side=is_odd).to_csv(tmp_path / "sides.csv", index=False)
+    extra = frame.tail(1).assign(nick="lonely", side=1)
+    extra.to_csv(tmp_path / "sides.csv", mode="a", header=False, index=False)
+    assert main(["match", str(tmp_path / "sides.csv"), "--side", "side", "--names"]) == 0
+    printed = capsys.readouterr().out
+    page = visible((paths.Run("mine").folder / "matches.html").read_text("utf-8"))
+    for name in REASONS:
+        assert name in page and name in printed
+    sentences = [line for line in printed.splitlines() if "set aside" in line]
+    lonely = [line for line in sentences if "lonely" in line]
+    assert len(lonely) == 1 and " of list B " in lonely[0]
+
+
+@pytest.mark.parametrize("pseudonymise", [True, False])
+def test_another_spelling_of_an_account_is_not_set_aside(
+    odd_accounts, tmp_path, encoder, pseudonymise
+):
+    frame = pd.read_csv(odd_accounts)
+    is_first = (frame.nick == "demo-0005") & ~frame.duplicated("nick")
+    frame["nick"] = frame.nick.mask(is_first, "DEMO-0005 ")
+    frame.to_csv(tmp_path / "spelled.csv", index=False)
+    location = str(tmp_path / "spelled.csv")
+    posts = reading.read_posts(paths.Run("spelled"), location, encoder, pseudonymise=pseudonymise)
+    names = {}
+    if pseudonymise:
+        names = reading.own_names(location)
+    found = dict(zip(posts.set_aside.account, posts.set_aside.reason, strict=True))
+    assert {names.get(name, name): found[name] for name in found} == REASONS
+    assert posts.card["accounts_with_few_posts"] == 2
+
+
+def test_a_sentence_names_three_accounts_and_counts_the_rest():
+    accounts = set_aside.set_aside_rows(list("abcde"), range(5), set_aside.BOTS)
+    (group,) = set_aside_record(accounts, {"e": "x\u202e"}, most=4, place=" of list A")
+    assert group["sentence"] == (
+        "5 accounts of list A are set aside, with the name of a bot: x\\u202e, d, c, 2 more."
+    )
+    assert len(group["accounts"]) == 4 and group["more"] == 1

@@ -28,6 +28,7 @@ from .. import sources
 from ..cleaning import pseudonyms, salutations
 from ..cleaning import text as cleaning
 from ..cleaning.author_names import author_name, is_placeholder, joined_names, same_author
+from ..cleaning.markup import plain_text
 from ..core import made
 from ..core.artifacts import (
     atomic_write,
@@ -49,7 +50,7 @@ from .loss_lines import loss_lines
 from .posts_table import SCHEMA, open_database
 from .selection import corpus_statistics
 
-VERSION = 9  # raised when the same settings give another posts table
+VERSION = 10  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
@@ -468,7 +469,8 @@ def _clean_text(text, author, config, heard):
     if config.raw:
         text = cleaning.normalise_unicode(text)
     else:
-        text, names = salutations.mask_salutations(text)
+        # a greeting is told from the lines of a post, which may be those of HTML
+        text, names = salutations.mask_salutations(plain_text(text))
         if names:
             heard.update(names)
         text = cleaning.clean_post(text, author)

@@ -78,7 +78,8 @@ QP_MARK = re.compile(
 )
 # an equals sign that quoted-printable would have written as "=3D"
 NO_QP = re.compile(r"=(?![\da-fA-F]{2}|\s|\Z)")
-SOFT_BREAK = re.compile(r"=\s+|=\Z")
+# also where the lines of a mail were joined
+SOFT_BREAK = re.compile(r"=(?:[ \t]*\r?\n|\s|\Z)")
 
 # escapes of JSON, and a run of characters by number
 JSON_ESCAPE = re.compile(r"(?:\\u[\da-fA-F]{4})+|\\[nrt\"'/\\]")
@@ -94,16 +95,19 @@ NO_JSON = re.compile(
     r"\\(?![nrt\"'/\\u])|\\u(?![\da-fA-F]{4})|(?<!\\)[\"']\\|\\[nrt\\][\"']|[=(,\[] ?[\"']|\n"
 )
 
-# UTF-8 read as Windows-1252: "â€™", "cafÃ©", "ðŸ˜€", "Ð¿Ñ€Ð¸"; not "QUÉ´" and "AMANHÃ”".
+# UTF-8 read as Windows-1252: "â€™", "cafÃ©", "ðŸ˜€", "Ð¿Ñ€Ð¸"; not "QUÉ´" and "AMANHÃ”"
 MOJIBAKE_STARTS = "ÂÃâïðÐÑ"
 CONTINUATION = bytes(range(0x80, 0xC0))
 TRAIL = f"[{CONTINUATION.decode('latin-1')}{CONTINUATION.decode('cp1252', 'ignore')}]"
 MOJIBAKE = re.compile(
-    rf"[{MOJIBAKE_STARTS}](?:(?<=[ÂÃ])(?<![A-ZÀ-Þ][A-ZÀ-Þ].){TRAIL}|(?<=[âï]){TRAIL}{{2}}|(?<=â)€\ufffd"
-    rf"|(?<=ð){TRAIL}{{3}}|(?<=[ÐÑ]){TRAIL}(?:[ÐÑ]{TRAIL})+)"
+    rf"[{MOJIBAKE_STARTS}](?:(?<=[ÂÃ])(?<![A-ZÀ-Þ][A-ZÀ-Þ].){TRAIL}|(?<=[âï]){TRAIL}{{2}}"
+    rf"|(?<=â)€\ufffd|(?<=ð){TRAIL}{{3}}|(?<=[ÐÑ]){TRAIL}(?:[ÐÑ]{TRAIL})+)"
 )
 # controls that are characters in Windows-1252
-CONTROLS = {number: bytes([number]).decode("cp1252", "ignore") for number in range(0x80, 0xA0)}
+CONTROLS = {
+    number: bytes([number]).decode("cp1252", "ignore") or chr(number)
+    for number in range(0x80, 0xA0)
+}
 
 
 def plain_text(text: str) -> str:
@@ -121,7 +125,7 @@ def plain_text(text: str) -> str:
 
 
 def _without_layer(text):
-    """Return a text without its outermost encodings."""
+    """Return a text without the outermost of its encodings and markup."""
     if "\\" in text and JSON_MARK.search(text) and not NO_JSON.search(text):
         text = JSON_ESCAPE.sub(_unescaped, text)
     if "%" in text:
@@ -149,7 +153,7 @@ def _unescaped(match):
 
 
 def _without_percents(text):
-    """Return the text that was encoded as part of an address: one word with "%20" or "+" in it."""
+    """Return the text that was encoded as part of an address, which made one word of it."""
     address = text.strip()
     if len(address.split(maxsplit=1)) != 1 or "://" in address:
         return text
@@ -176,7 +180,7 @@ def _without_quoted_printable(text):
         return text
     if NO_QP.search(text):
         return QP_CHARACTER.sub(_character_of_bytes, text)
-    content = quopri.decodestring(SOFT_BREAK.sub("", text).encode("utf-8", "surrogatepass"))
+    content = quopri.decodestring(SOFT_BREAK.sub("", text).encode("utf-8", "ignore"))
     return _first_decoded(content, ("utf-8", "cp1252"), text)
 
 
@@ -212,20 +216,22 @@ def _first_decoded(content, encodings, default):
 
 
 def _is_html(text):
-    """Return whether a text is HTML: it begins so or has tags of text, and all are of HTML."""
-    if not TAG.search(text) or NO_ELEMENT.search(text):
-        return False
+    """Return whether a text is HTML: it begins so, or has tags of text and no other ones."""
     if PAGE_START.match(text):
         return True
-    return TEXT_TAG.search(text) is not None and not QUOTED_TAG.search(text)
+    if not TAG.search(text) or not TEXT_TAG.search(text):
+        return False
+    return not NO_ELEMENT.search(text) and not QUOTED_TAG.search(text)
 
 
 def _is_bbcode(text):
     """Return whether a text holds a tag of BBCode and its end."""
-    ends = {True: set(), False: set()}
-    for tag in BBCODE_TAG.finditer(text):
-        ends[tag[1] == "/"].add(tag[2])
-    return bool(ends[True] & ends[False])
+    starts = set()
+    for tag in BBCODE_TAG.finditer(text.lower()):
+        if tag[1] and tag[2] in starts:
+            return True
+        starts.add(tag[2])
+    return False
 
 
 def _without_tags(text, expression, hidden):

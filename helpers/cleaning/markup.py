@@ -86,7 +86,7 @@ JSON_ESCAPE = re.compile(r"(?:\\u[\da-fA-F]{4})+|\\[nrt\"'/\\]")
 JSON_ESCAPES = {"n": "\n", "r": "", "t": "\t"}
 # telltales: "text.\nText", "a\n\nb", "a\r\n", "don\u2019t", "\ud83d\ude00", "http:\/\/", "don\'t"
 JSON_MARK = re.compile(
-    r"\\(?:(?<=(?<!\\)[\w.,!?:;)]\\)(?:n(?:\\n)*(?:[A-Z@>*-]|\\\")|n\\n\w|r\\n)"
+    r"\\(?:(?<=(?<!\\)[^\s\d\\\"'(=]\\)(?:n(?:\\n)*(?:[A-Z@>*-]|\\\")|n\\n\w|r\\n(?:\\r\\n)*\w)"
     r"|(?<=[a-z.,!?]\\)u[\da-fA-F]{4}[a-z\s]|u20[01][\da-fA-F][A-Za-z]|u[dD]83[c-eC-E]\\u[dD]"
     r"|(?<=ttp:\\|tps:\\)/\\/|(?<=n\\)'t\b|(?<=[a-z]\\)'(?:s|m|re|ve|ll|d)\b)"
 )

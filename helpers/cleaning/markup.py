@@ -73,7 +73,7 @@ QP_CHARACTER = re.compile(r"(?:=[c-f][\da-f](?:=[89ab][\da-f]){1,3})+", re.I)
 # that is broken within a word or has the full length
 QP_MARK = re.compile(
     r"[a-z]=(?:92|B4|E[\dA-F]|F[13-6A-C])[a-z]|=3D[\"']|\s=3D\s|(?:^|[-.,;:!?)])=20$"
-    r"|^[^\n]{75}=\r?\n\S|^[^\n]{67,74}[a-z,.]=\r?\n[a-z]",
+    r"|^[^\n]{75}=\r?\n[ \t]?\S|^[^\n]{67,74}[a-z,.]=\r?\n[a-z]",
     re.M,
 )
 # an equals sign that quoted-printable would have written as "=3D"
@@ -84,16 +84,19 @@ SOFT_BREAK = re.compile(r"=(?:[ \t]*\r?\n|\s|\Z)")
 # escapes of JSON, and a run of characters by number
 JSON_ESCAPE = re.compile(r"(?:\\u[\da-fA-F]{4})+|\\[nrt\"'/\\]")
 JSON_ESCAPES = {"n": "\n", "r": "", "t": "\t"}
-# telltales: "text.\nText", "a\n\nb", "a\r\n", "don\u2019t", "\ud83d\ude00", "http:\/\/", "don\'t"
+# telltales: "text.\nText", "a\n\nb", "a\r\n", "don\u2019t", "\ud83d\ude00", "http:\/\/", "don\'t",
+# 'a \"word\" of'
 JSON_MARK = re.compile(
     r"\\(?:(?<=(?<!\\)[^\s\d\\\"'(=]\\)(?:n(?:\\n)*(?:[A-Z@>*-]|\\\")|n\\n\w|r\\n(?:\\r\\n)*\w)"
     r"|(?<=[a-z.,!?]\\)u[\da-fA-F]{4}[a-z\s]|u20[01][\da-fA-F][A-Za-z]|u[dD]83[c-eC-E]\\u[dD]"
-    r"|(?<=ttp:\\|tps:\\)/\\/|(?<=n\\)'t\b|(?<=[a-z]\\)'(?:s|m|re|ve|ll|d)\b)"
+    r"|(?<=ttp:\\|tps:\\)/\\/|(?<=n\\)'t\b|(?<=[a-z]\\)'(?:s|m|re|ve|ll|d)\b"
+    r"|(?<=\s\\)\"\w[^\"\\]{0,200}\\\"(?=[\s.,;:!?)]))"
 )
 # what stands in program code: another escape, one beside a quotation mark, a text such as ="a"
 NO_JSON = re.compile(
     r"\\(?![nrt\"'/\\u])|\\u(?![\da-fA-F]{4})|(?<!\\)[\"']\\|\\[nrt\\][\"']|[=(,\[] ?[\"']|\n"
 )
+BARE_QUOTE = re.compile(r"(?<!\\)\"")
 
 # UTF-8 read as Windows-1252: "â€™", "cafÃ©", "ðŸ˜€", "Ð¿Ñ€Ð¸"; not "QUÉ´" and "AMANHÃ”"
 MOJIBAKE_STARTS = "ÂÃâïðÐÑ"
@@ -126,7 +129,7 @@ def plain_text(text: str) -> str:
 
 def _without_layer(text):
     """Return a text without the outermost of its encodings and markup."""
-    if "\\" in text and JSON_MARK.search(text) and not NO_JSON.search(text):
+    if "\\" in text and _is_json(text):
         text = JSON_ESCAPE.sub(_unescaped, text)
     if "%" in text:
         text = _without_percents(text)
@@ -142,6 +145,13 @@ def _without_layer(text):
     if "&" in text:
         text = ENTITY.sub(_character, text)
     return text
+
+
+def _is_json(text):
+    """Return whether a text holds escapes of JSON, and nothing that JSON would have escaped."""
+    if not JSON_MARK.search(text) or NO_JSON.search(text):
+        return False
+    return '\\"' not in text or not BARE_QUOTE.search(text)
 
 
 def _unescaped(match):

@@ -13,6 +13,7 @@ from unittest import mock
 
 from helpers.cleaning import addresses, code_lines, email, salutations
 from helpers.cleaning import text as cleaning
+from helpers.cleaning.markup import plain_text
 
 INLINE_CODE = re.compile(r"(?<![\w`])(`{1,2})(?![\s`])[^`\n]{1,400}(?<!\s)\1(?!`)")
 FUSED = re.compile(r"(?<=\w)\0+(?=@)|\0+(?=\w)")
@@ -21,9 +22,7 @@ SIGNATURE_END = re.compile(r"\n[ \t]{0,9}[Pp]\.? ?[Ss]\b|\Z")
 
 def clean_post(text, author=""):
     """What :func:`helpers.cleaning.text.clean_post` returns."""
-    if "&" in text:
-        text = cleaning.ENTITY.sub(cleaning._unescape, text)
-    text = normalise_unicode(text)
+    text = normalise_unicode(plain_text(text))
     if "`" in text:
         text = " ".join(text.split("```")[::2])
         text = INLINE_CODE.sub("\0@code\0", text)

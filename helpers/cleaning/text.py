@@ -5,7 +5,6 @@ length of the text: repetitions are bounded or possessive, and a look-behind res
 may begin. So even megabytes of ``a@a@a`` take only seconds.
 """
 
-import html
 import re
 import unicodedata
 from functools import lru_cache
@@ -13,13 +12,12 @@ from pathlib import Path
 
 from .addresses import mask_addresses
 from .letter_case import may_hold
+from .markup import plain_text
 
 # words that replace removed content
 PLACEHOLDERS = ["@user", "@url", "@email", "@code", "@self"]
 # a placeholder (group 1), or letters and digits with apostrophes inside: "don't"
 WORD = re.compile(rf"({'|'.join(PLACEHOLDERS)})(?!\w)|[^\W_]+(?:['’][^\W_]+)*")
-# an HTML entity: "&amp;", "&#39;", "&#x27;"
-ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # C0 and C1 controls but tab and newline, soft hyphen, zero-width and direction marks, BOM, lone
 # surrogates. Zero-width joiners stay after letters other than a to z, and before emoji: Persian,
 # Indic scripts and composed emoji are spelled with them.
@@ -102,7 +100,7 @@ USER_NUMBER = re.compile(r"^\s*\d+[+-](?=\S+?(?:@|\sat\s+)users\.noreply\.)")
 
 
 def clean_post(text: str, author: str = "") -> str:
-    """Return a post as one line, in NFC and without quotes, code and invisible characters.
+    """Return a post as one line, in NFC and without markup, quotes, code and invisible characters.
 
     Placeholders replace addresses, telephone numbers, mentions of people, the author's own name and
     inline code. No string raises an error. A post of quotes and code blocks alone becomes empty.
@@ -110,13 +108,11 @@ def clean_post(text: str, author: str = "") -> str:
     Parameters
     ----------
     text : str
-        A post, with its Markdown and HTML entities.
+        A post, see :func:`helpers.cleaning.markup.plain_text` for what of it is decoded.
     author : str, display name or address of the writer
         Its occurrences become ``@self``, see :func:`mask_mentions`; empty: nothing is masked.
     """
-    if "&" in text:
-        text = ENTITY.sub(_unescape, text)
-    text = normalise_unicode(text)
+    text = normalise_unicode(plain_text(text))
     if "`" in text:
         # a fence that is never closed runs to the end, as the chat clients show it
         text = " ".join(text.split("```")[::2])
@@ -147,11 +143,6 @@ def _one_line(text):
     if text.isprintable() and "  " not in text:
         return text.strip(" ")
     return " ".join(text.split())
-
-
-def _unescape(match):
-    """Return the character of an HTML entity."""
-    return html.unescape(match[0])
 
 
 def _link_label(match):

@@ -28,6 +28,7 @@ from .. import sources
 from ..cleaning import pseudonyms, salutations
 from ..cleaning import text as cleaning
 from ..cleaning.author_names import author_name, is_placeholder, joined_names, same_author
+from ..cleaning.markup import plain_text
 from ..core import made
 from ..core.artifacts import (
     atomic_write,
@@ -472,7 +473,8 @@ def _clean_text(text, author, config, heard):
     if config.raw:
         text = cleaning.normalise_unicode(text)
     else:
-        text, names = salutations.mask_salutations(text)
+        # a greeting is told from the lines of a post, which may be those of HTML
+        text, names = salutations.mask_salutations(plain_text(text))
         if names:
             heard.update(names)
         text = cleaning.clean_post(text, author)

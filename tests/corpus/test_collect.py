@@ -491,6 +491,14 @@ def test_half_a_letter_leaves_no_escape_in_a_text(tmp_path, outputs):
     assert load("a")[0][3] == "what a day ?"
 
 
+def test_a_greeting_in_html_is_masked_as_in_plain_text(tmp_path, outputs):
+    html = "<p>Dear Petra,</p><p>it&nbsp;works <b>now</b>.</p><p>Cheers,<br>Otto</p>"
+    plain = "Dear Petra,\nit works now.\nCheers,\nOtto"
+    gathered("a", written(tmp_path / "in", [("Ann", "t", html), ("Bo", "t", plain)]))
+    texts = {row[3] for row in load("a")}
+    assert texts == {"Dear @user, it works now. Cheers, @self"}
+
+
 def test_names_without_other_forms_are_not_counted(tmp_path, outputs):
     folder = written(
         tmp_path / "in", [("Ann", "t", "ten letters"), ("Bo", "t", "ten more letters")]

@@ -1,0 +1,126 @@
+"""Posts that a file holds encoded, or as markup."""
+
+import base64
+import html
+import json
+import quopri
+import time
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from helpers.cleaning.markup import plain_text
+from helpers.cleaning.text import clean_post
+
+POST = (
+    "I don’t think it’s right.\u00a0 The function (a = b) returns 3 & more, so what do you mean?"
+    " Well – look at “the second file” again, café\u00a0or not, and tell me what you see there."
+)
+WORD = '<html xmlns:o="urn:x"><head><style><!-- p.MsoNormal {margin:0cm} --></style></head><body>'
+WORD += "<!--[if gte mso 9]><xml><o:x>96</o:x></xml><![endif]-->"
+WORD += "<div class=WordSection1><p class=MsoNormal>%s<o:p></o:p></p></div></body></html>"
+FIRST, REST = POST.split(" ", 1)
+
+
+def quoted_printable(text, encoding="utf-8"):
+    """Return a text as mails carry it, in lines of 76 characters."""
+    return quopri.encodestring(text.encode(encoding)).decode()
+
+
+ENCODED = {
+    "quoted-printable": quoted_printable(POST),
+    "quoted-printable, lines joined": quoted_printable(POST).replace("=\n", "= "),
+    "quoted-printable, Windows-1252": quoted_printable(POST, "cp1252"),
+    "quoted-printable, HTML": quoted_printable(f'<div class="x">{html.escape(POST)}</div>'),
+    "JSON": json.dumps(POST)[1:-1],
+    "JSON of HTML": json.dumps(f"<p>{html.escape(POST)}</p>\n")[1:-1],
+    "address": quote(POST),
+    "form": quote_plus(POST),
+    "mojibake": POST.encode().decode("cp1252", "replace"),
+    "mojibake, Latin-1": POST.encode().decode("latin-1"),
+    "mojibake twice": POST.encode().decode("latin-1").encode().decode("latin-1"),
+    "editor": f'<div class="ql-editor"><p style="margin:0cm">{html.escape(POST)}</p></div>',
+    "Word": WORD % html.escape(POST),
+    "forum": f"<p>{html.escape(POST)}<br />\n</p>",
+    "escaped twice": html.escape(html.escape(f"<p>{POST}</p>")),
+    "entities": html.escape(POST).replace("\u00a0", "&nbsp;"),
+    "bold": f"<b>{FIRST}</b> {REST}",
+    "quote": f"<blockquote>his <b>own</b> <p>words</p></blockquote>{POST}<br>",
+    "BBCode": f'[quote="Jane"]her [quote]and his[/quote] words[/quote][b]{FIRST}[/b] {REST}',
+}
+
+
+@pytest.mark.parametrize("kind", ENCODED)
+def test_a_post_is_read_as_its_readers_saw_it(kind):
+    assert clean_post(ENCODED[kind]) == clean_post(POST)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a<br>b<BR/>c", "a b c"),
+        ("<ul><li>one<li>two</ul>", "one two"),
+        ("<p>use <code>f(x)</code><pre>x = 1\n</pre> now", "use @code now"),
+        ("<p>see <a href='http://x.org'>the manual</a>, <img src=x>", "see the manual,"),
+        ("<p>a <script> without end", "a without end"),
+        ("[url=http://x.org]here[/url] [list][*]one[*]two[/list]", "here onetwo"),
+        ("a [code]x = 1[/code] b [img]http://x.org/a.png[/img]", "a b"),
+        ("caf=E9s, don=92t, na=EFve", "cafés, don’t, naïve"),
+        ("x=1 and it=E2=80=99s", "x=1 and it’s"),
+        ("Dear all,=20\nwell", "Dear all, well"),
+        (r"It works.\nThanks \ud83d\ude00", "It works. Thanks \U0001f600"),
+        (r"one line\r\n\r\nanother one\nAnd on", "one line another one And on"),
+        (r"a \"warning\" of it", 'a "warning" of it'),
+        ("one more word " * 5 + "so pl=\n an", "one more word " * 5 + "so pl an"),
+        (r"I don\'t, she\'s \"here\"", "I don't, she's \"here\""),
+        ("hasnâ€™t â€œthisâ€\ufffd", "hasn’t “this”"),
+        ("IsnÂ\x92t it ðŸ˜€ ÐŸÑ€Ð¸", "Isn’t it \U0001f600 При"),
+    ],
+)
+def test_remnants_of_an_export(text, expected):
+    assert clean_post(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = b; x<y and y>z, if (a <b && c> d)",
+        "List<String> x = new ArrayList<String>(), Vec<T> and Option<Span>",
+        "#include <stdio.h>",
+        "use the <b> tag, <br> or </div>; an unclosed </em> is <i class='x'></i>",
+        "html: '<b>x</b>' and \"<br />\", (<br>)",
+        "wrap it in <div class='x'>text</div>",
+        "<script>alert(1)</script>",
+        "100%25 or %20 or %d%s, http://x.org/a%20b%20c",
+        "mode=3D and mask=FF, x=E9, timeout=20\nretry=30",
+        "n=100, na.rm=FALSE, col=c1, x=da",
+        r"\frac{a}{b} \nu \tau \n \to \u00e9 C:\new\table",
+        r'print("say \"hi\" now")',
+        'print("Hello.\\nWorld", "\\u2019")',
+        r"w/o a 0\r\n\r\n When it is a \r\n\r\n ending",
+        r"re.sub(r'\\n\\n', '\n')",
+        "PORQUÊ? AMANHÃ” NÃO, QUÉ´, Dieudonné–Manin, aquí—",
+        "arr[b], see [url] and m[i] [1]",
+        "AT&T and a && b",
+    ],
+)
+def test_prose_and_code_stay(text):
+    assert plain_text(text) == text
+
+
+def test_what_cannot_be_decoded_stays():
+    encoded = base64.encodebytes(POST.encode()).decode()
+    assert plain_text(encoded) == encoded
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<!--", "<div ", "<br", "<p><", "</b>", "<code>", "<script>", "<a b='", "=E2", "=3D\n", "a=\n"]
+    + ["\\n", "\\u2019", "%20", "[b]", "[quote=", "[/b]", "â€", "ÂÃ", "&amp;", "&amp", "ÐŸÑ"],
+)
+def test_the_time_is_linear(piece):
+    text = piece * (60_000 // len(piece))
+    start = time.perf_counter()
+    for hostile in (text, f"<p>a{text}", f"{text}</b>b."):
+        plain_text(hostile)
+    assert time.perf_counter() - start < 5

@@ -79,6 +79,7 @@ UV_INSTALL = $(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python 
 	    echo "installing with pip"; \
 	    $(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"; \
 	fi
+	@rm -f $(BIN)/authorbook  # the program of the wheel: in this folder it is python -m helpers
 	@$(BIN)/python -W ignore -c "import umap"  # numba compiles it once, which takes half a minute
 	@touch $@
 

@@ -4,7 +4,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help first mine match risk lab book reproduce train test torture bench rooms setup distributed publish clean
+.PHONY: help first mine match risk lab book reproduce train test torture bench setup distributed publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -17,7 +17,7 @@ PROCESSES ?= 2
 # backtick or a dollar sign is a letter like any other. So no recipe says $(POSTS); each says "$$POSTS". ARGS and ONLY are
 # several words, parted by blanks; "\ " is a blank within a word.
 RUN_ORIGIN := $(origin RUN)
-GIVEN := A ARGS AUTHOR B DECISIONS JOBS MODEL NAMES ONLY PORT POSTS PROCESSES PYTHON RUN SINCE TEXT TIME TOPIC
+GIVEN := A ARGS AUTHOR B DECISIONS JOBS MODEL NAMES ONLY PORT POSTS PROCESSES PYTHON RUN TEXT TIME TOPIC
 $(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
 READ_WORDS = read -d "" -a words <<< "$$ARGS"; read -d "" -a only <<< "$$ONLY"
 CHECK_RUN = if ! [[ "$$RUN" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \
@@ -55,7 +55,6 @@ help:
 	@echo "make test                  architecture tests (who imports whom), ruff, unit tests, then every notebook under nbval"
 	@echo "make torture [FULL=1]      kills, full disks, damaged files, hostile input; FULL=1 also kills the whole make reproduce"
 	@echo "make bench [ONLY=reader]   how fast each part is, next to an alternative in the same run; outputs/bench/speed.csv"
-	@echo "make rooms [SINCE=commit]  the rooms of helpers/ in numbers: modules, tokens, the longest function; beside a commit"
 	@echo "make setup                 the environment only, in .venv"
 	@echo "make distributed           add the engine for many machines to the environment (docs/many_machines.md)"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
@@ -80,6 +79,7 @@ UV_INSTALL = $(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python 
 	    echo "installing with pip"; \
 	    $(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"; \
 	fi
+	@rm -f $(BIN)/authorbook  # the program of the wheel: in this folder it is python -m helpers
 	@$(BIN)/python -W ignore -c "import umap"  # numba compiles it once, which takes half a minute
 	@touch $@
 
@@ -168,9 +168,6 @@ bench: export OMP_NUM_THREADS ?= 1
 bench: export PYTHONWARNINGS := ignore::FutureWarning
 bench: setup
 	$(READ_WORDS); $(BIN)/python benchmarks/speed.py "$${only[@]}" "$${words[@]}"
-
-rooms: setup
-	@$(BIN)/python docs/rooms.py $${SINCE:+"$$SINCE"}
 
 # one thread, as in make test: training gives other numbers with two
 publish: export OMP_NUM_THREADS := 1

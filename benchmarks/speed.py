@@ -27,7 +27,6 @@ from functools import partial
 from pathlib import Path
 from unittest import mock
 
-import cleaning
 import collection
 import duckdb
 import matching
@@ -385,26 +384,6 @@ def engines(repeats, posts=(10_000, 100_000)):
     return pd.concat(parts)
 
 
-def cleaned(repeats, posts=5000):
-    """Clean generated posts, one in ten with an address and a signature."""
-    import encode
-
-    texts = encode.demo_texts().iloc[:posts].tolist()
-    for number in range(0, len(texts), 10):
-        texts[number] += "\nSee www.example.org or mail jane@example.org\n\nBest regards,\nJane Doe"
-    size = sum(map(len, texts)) / 1e6
-    ways = {}
-    for way, clean in zip(cleaning.WAYS, cleaning.STEPS["salutations, clean_post"], strict=True):
-        ways[way] = partial(clean_all, clean, [(text, "Jane Doe") for text in texts])
-    return rows("cleaning", f"{len(texts):,} posts", ways, size, "MB", repeats)
-
-
-def clean_all(clean, posts):
-    """Clean posts one by one."""
-    for post in posts:
-        clean(post)
-
-
 def end_to_end(repeats, megabytes=25):
     """Make a posts table of a Reddit dump, beside a loop that keeps five fields of each line.
 
@@ -439,7 +418,6 @@ def collected(path):
 
 
 COMPARISONS = {
-    "cleaning": cleaned,
     "end-to-end": end_to_end,
     "training": training_step,
     "encoding": encoding,

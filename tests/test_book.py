@@ -98,7 +98,7 @@ def test_help_names_every_command_once_in_the_order_of_use():
     ).stdout
     named = [line.split()[1] for line in said.splitlines() if line.startswith("make ")]
     in_order = (
-        "first mine match risk lab book reproduce train test torture bench rooms setup "
+        "first mine match risk lab book reproduce train test torture bench setup "
         "distributed publish clean"
     )
     assert named == in_order.split()

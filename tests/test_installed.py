@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from helpers.core import paths
 from helpers.sources.demo_csv import write_demo_csv
 
-BUILD = "import sys; from setuptools import build_meta as b; print(b.build_wheel(sys.argv[1]))"
+BUILD = "import sys; from hatchling import build; print(build.build_wheel(sys.argv[1]))"
 # a package of the user's that has the name which ours has in a checkout
 FOREIGN = 'raise RuntimeError("the package helpers of this folder was imported")\n'
 # command -> its words, and what it prints
@@ -58,8 +58,8 @@ def build_wheel(folder):
     """Build the wheel from a copy of the checkout, without a network; return its path."""
     copy = folder / "checkout"
     copy.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "authorbook"):
-        shutil.copy(paths.ROOT / name, copy, follow_symlinks=False)
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+        shutil.copy(paths.ROOT / name, copy)
     without = shutil.ignore_patterns("__pycache__")
     shutil.copytree(paths.ROOT / "helpers", copy / "helpers", ignore=without)
     done = subprocess.run(

@@ -20,7 +20,7 @@ ATTACKS = [
     "a[$(touch owned)]",
 ]
 VARIABLES = (
-    "A B POSTS AUTHOR TIME TOPIC TEXT RUN MODEL ARGS ONLY SINCE PORT NAMES DECISIONS JOBS "
+    "A B POSTS AUTHOR TIME TOPIC TEXT RUN MODEL ARGS ONLY PORT NAMES DECISIONS JOBS "
     "PROCESSES".split()
 )
 
@@ -56,7 +56,7 @@ def make(tmp_path):
 
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize(
-    "target", ["mine", "match", "risk", "reproduce", "lab", "bench", "rooms", "train", "clean"]
+    "target", ["mine", "match", "risk", "reproduce", "lab", "bench", "train", "clean"]
 )
 def test_nothing_of_it_is_run(make, target, attack):
     make(target, dict.fromkeys(VARIABLES, attack))
@@ -105,8 +105,6 @@ def test_arguments_are_words_parted_by_blanks(make):
         "--repeats",
         "2",
     ]
-    assert make("rooms", {"SINCE": "HEAD"}) == ["python", "docs/rooms.py", "HEAD"]
-    assert make("rooms", {}) == ["python", "docs/rooms.py"]
 
 
 # uv that repeats its words, and cannot reach the index that a backend of torch comes from

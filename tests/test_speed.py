@@ -16,7 +16,6 @@ from tests.forks import Fork
 
 FOLDER = paths.ROOT / "benchmarks"
 SMALL = {
-    "cleaning": {"posts": 100},
     "end-to-end": {"megabytes": 0.2},
     "training": {"sizes": ["toy"], "authors": 4, "samples": 2},
     "encoding": {"accounts": 3, "few": 1},
@@ -102,7 +101,7 @@ def test_the_command_says_what_it_does_not_know_and_writes_what_it_measured(tmp_
     command = [sys.executable, FOLDER / "speed.py", "--out", table, "--repeats", "1"]
     wrong = Popen(tmp_path, [*command, "reeder"], {})
     _, errors = wrong.communicate()
-    assert wrong.returncode == 2 and "no comparison reeder: one of cleaning" in errors
+    assert wrong.returncode == 2 and "no comparison reeder: one of end-to-end" in errors
     done = Popen(tmp_path, [*command, "start"], {})
     printed, errors = done.communicate()
     assert done.returncode == 0 and "first embedding" in printed, errors[-1000:]

@@ -10,6 +10,7 @@ import os
 import sys
 from functools import partial
 
+from ..core.paths import PROGRAM
 from ..core.terminal import run_command
 
 COMMANDS = {  # command -> its positional arguments, and what it does
@@ -66,7 +67,7 @@ def _run(options: argparse.Namespace) -> None:
 
 # Return the parser with one subcommand for each of COMMANDS.
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="authorbook", description=__doc__.split("\n\n")[1])
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__.split("\n\n")[1])
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (arguments, purpose) in COMMANDS.items():
         add = commands.add_parser(name, help=purpose, description=purpose).add_argument

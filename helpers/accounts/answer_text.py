@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..core.paths import PROGRAM
 from ..core.terminal import printable
 from . import languages
 from .answers import (
@@ -454,7 +455,7 @@ def next_steps(answer: Answer, file_name: str) -> list[str]:
     if (answer.pairs.state != UNJUDGED).any():
         steps.append(
             "Decide at each pair below, and save the decisions under the last pair. Whoever runs "
-            f"the program gives it that file: authorbook mine {file_name} --decisions "
+            f"the program gives it that file: {PROGRAM} mine {file_name} --decisions "
             "decisions.csv. Accounts of one person are then read as one account, and pairs of two "
             "people do not come back; so say “one person” only if you know it."
         )

@@ -30,7 +30,7 @@ from .same_texts import find_same_texts
 from .samples import spread_posts
 
 SHIPPED = (
-    "Probabilities come from the calibration that ships; `authorbook mine` checks it on your "
+    f"Probabilities come from the calibration that ships; `{paths.PROGRAM} mine` checks it on your "
     "accounts."
 )
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
@@ -52,7 +52,7 @@ def encode(options: Namespace) -> None:
     if Path(options.out).suffix.lower() != ".parquet":
         raise ValueError(
             f"{options.out}: vectors are written as Parquet, so name a file that ends in .parquet; "
-            f"to compare two files of posts: authorbook compare {options.posts} {options.out}"
+            f"to compare two files of posts: {paths.PROGRAM} compare {options.posts} {options.out}"
         )
     target = (options.out, [options.posts], _has_vectors, options.force)
     check_target(*target)

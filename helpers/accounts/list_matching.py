@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from ..core.paths import PROGRAM
 from ..evaluation.candidates import Candidates, all_candidates, best_candidates
 from ..evaluation.detection import DetectionCosts
 from ..evaluation.match_fitting import fit_match
@@ -170,7 +171,7 @@ class TwoLists:
                     f"list {letter.upper()} has {len(samples)} accounts with enough posts that do "
                     "not stand word for word in the other list, too. Lists are matched from "
                     f"{ENOUGH} accounts on, since a score counts by how far it stands out among "
-                    "those of other accounts: use `authorbook compare`"
+                    f"those of other accounts: use `{PROGRAM} compare`"
                 )
             galleries[letter] = posts.gallery(encoder, samples)
         first, second = galleries.values()

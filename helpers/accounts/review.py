@@ -64,8 +64,8 @@ def open_pairs(run: paths.Run, path: Path) -> list[dict]:
     record = run.folder / RECORD
     if not record.exists():
         raise ValueError(
-            f"{paths.display_path(run.folder)} has no {PAGE}: run `authorbook mine` first, or name "
-            "two accounts and a decision"
+            f"{paths.display_path(run.folder)} has no {PAGE}: run `{paths.PROGRAM} mine` "
+            "first, or name two accounts and a decision"
         )
     pairs = read_json(record)["pairs"]
     if not path.exists():

@@ -65,18 +65,6 @@ CODE_LIKE = re.compile(r"(?!.*\.\s*$).*?(?:[=(){}\[\]$~|\"]|<-|::|\w_\w)")
 # a word of a sentence: no quoted word, and no part of "f(x)", "data.frame" or a path
 PLAIN_WORD = re.compile(r"(?<![\w.$(\"'/:=])[^\W\d_]{2,}(?=[\s,;:?!)]|\.(?:\s|$)|$)")
 
-MAX_OUTPUT_CHARS = 2000  # of a line that are looked at
-# output of programs that forums and chats hold: "[ 6%] Building C object", "src/a.c:10:3: error:",
-# "at Foo.pm line 52", "[Mon Jan  5 12:00:00 2015] INFO: ...", "#3  0x0804", "CMake Error at"
-PROGRAM_OUTPUT = re.compile(
-    r"\s*(?:\[\s*\d{1,3}%\]|\[?(?:\d{4}-\d\d-\d\d|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+).\d\d:\d\d:\d\d"
-    r"|(?:ERROR|WARNING|INFO|DEBUG|FATAL|TRACE): |CMake (?:Error|Warning)|collect2: |#\d+\s+0x"
-    r"|[–-]{1,2} (?:Found|Looking|Performing|Configuring|Check|Build|Detecting)\b)"
-    r"|.*?(?:\bat \S{1,99} line \d|[A-Za-z]:\d{1,6}:(?:\d{1,6}:)?(?:\s|$)"
-    r"|\bundefined reference to\b"
-    r"|: In function [‘'`]|\b(?:error|warning) [A-Z]{1,3}\d{3,4}:|: (?:fatal )?(?:error|warning): )"
-)
-
 
 def without_code(lines: list[str]) -> list[str]:
     """Return the lines that are not code, output or tables; blank lines stay."""
@@ -94,11 +82,6 @@ def without_code(lines: list[str]) -> list[str]:
             for i in numbers:
                 code[i] = code[i] or not SENTENCE.search(lines[i].strip())
     return [line for line, is_dropped in zip(lines, code, strict=True) if not is_dropped]
-
-
-def is_program_output(line: str) -> bool:
-    """Return whether a line is what a compiler, a log or a debugger printed."""
-    return PROGRAM_OUTPUT.match(line[:MAX_OUTPUT_CHARS]) is not None
 
 
 def _spread(code, lines, order, neighbour):

@@ -6,7 +6,6 @@ begin with ``_may`` see by a letter or a mark that it cannot match.
 """
 
 import re
-from collections.abc import Callable
 from itertools import takewhile
 
 from .code_lines import without_code
@@ -101,17 +100,10 @@ MOTTO = re.compile(r"~\s?[^\W\d][^.!?]{3,40}$")
 QUOTATION = re.compile(r"[\"“].{20,300}[\"”]")
 
 
-def own_paragraphs(body: str, prose: Callable[[list[str]], list[str]] = without_code) -> str:
+def own_paragraphs(body: str) -> str:
     """Return the paragraphs that an author wrote, without quotes, code, signatures and attachments.
 
     The result may be empty.
-
-    Parameters
-    ----------
-    body : str
-        text of a mail
-    prose : function
-        called with the lines that are no quotes, returns those that are prose
     """
     body = body.expandtabs(8)
     if re.search("^-----BEGIN PGP", body, re.M):
@@ -122,7 +114,7 @@ def own_paragraphs(body: str, prose: Callable[[list[str]], list[str]] = without_
     paragraphs = _paragraphs([line for line in lines if not _is_junk(line)])
     lines = "\n\n".join(text for text in paragraphs if not _disclaims(text)).split("\n")
 
-    lines = _without_signature(prose(_without_signature(lines)))
+    lines = _without_signature(without_code(_without_signature(lines)))
     return "\n\n".join(_paragraphs(lines))
 
 

@@ -1,4 +1,4 @@
-"""Headers of mails and newsgroup messages, even garbled ones: who wrote a message, and when."""
+"""Headers of mails, even garbled ones: who wrote a message, and when."""
 
 import email.errors
 import email.header
@@ -104,26 +104,10 @@ def parse_headers(message: str) -> Message:
     """Return the headers and the body of a message, which a blank line parts."""
     head, _, body = message.partition("\n\n")
     fields = email.parser.HeaderParser().parsestr(head + "\n\n")
-    sender = sender_of(decode_bytes(fields.get("From", "")))
-    return message_of(sender, fields.get("Date"), fields.get("Message-ID", ""), body)
-
-
-def message_of(sender: tuple[str, str], date: str | None, message_id: str, body: str) -> Message:
-    """Return a message from the values of its headers.
-
-    Parameters
-    ----------
-    sender : tuple of str
-        name and address, as :func:`sender_of` returns them
-    date : str or None
-        the Date header, None where absent
-    message_id : str
-        the Message-ID header, "" where absent
-    body : str
-        the text below the headers
-    """
-    message_id = normalise_unicode(decode_bytes(message_id).strip("<> "))
-    return Message(*sender, date, parse_date(date), message_id, normalise_unicode(body))
+    name, address = sender_of(_decoded(fields.get("From", "")))
+    date = fields.get("Date")
+    message_id = normalise_unicode(_decoded(fields.get("Message-ID", "")).strip("<> "))
+    return Message(name, address, date, parse_date(date), message_id, normalise_unicode(body))
 
 
 def sender_of(value: str) -> tuple[str, str]:
@@ -143,7 +127,7 @@ def sender_of(value: str) -> tuple[str, str]:
     return " ".join(name.split()), address
 
 
-def decode_bytes(value: object) -> str:
+def _decoded(value):
     """Return a header as text on one line, with RFC 2047 words ("=?utf-8?q?J=C3=BCrg?=") decoded.
 
     Where that fails, the header stays encoded.

@@ -12,7 +12,6 @@ NAME = r"[^\W\d_a-z][^\W\d_A-Z]{1,20}(?:-[^\W\d_a-z][^\W\d_A-Z]{1,20})?"
 NOT_NAMES = "|".join(Path(__file__).with_name("nobody.txt").read_text("utf-8").split())
 NO_OTHER_WORD = rf"(?!(?:{NOT_NAMES})\b)"
 PERSON = rf"{NO_OTHER_WORD}{NAME}"
-FIRST_WORD = re.compile(r"[^\W\d_a-z][^\W\d_]{1,20}")  # "Rob", "DJ"
 TITLE = r"(?:(?:Prof(?:essor)?|Dr|Mrs?|Ms)\b\.? ?)"
 
 HELLO = (
@@ -108,36 +107,6 @@ def mask_salutations(text: str) -> tuple[str, list[str]]:
             names.append(signature[1])
             text = f"{text[: signature.start(1)]}@self{text[signature.end(1) :]}"
     return text, [name for name in names if name]
-
-
-def mask_addressees(text: str, author: str, people: list[str]) -> str:
-    """Return a mail with masked first names that other words, or two letters, may be too.
-
-    ``@self`` replaces the author's where it is all of a line, ``@user`` that of another person at
-    the start of a line with a comma: "Rob, as you said". No other step masks such a name there.
-
-    Parameters
-    ----------
-    text : str
-        own text of a mail
-    author : str
-        name of its author
-    people : list of str
-        names of those to whom the mail goes
-    """
-    own_words = _first_words([author])
-    if own_words:
-        text = re.sub(rf"(?m)^([ \t/~–—-]*)(?:{own_words})(?=[.,]?[ \t]*$)", r"\1@self", text)
-    words = _first_words(people)
-    if words:
-        text = re.sub(rf"(?im)^((?:Hi,)?[ \t]*)(?:{words})(?=,\s)", r"\1@user", text)
-    return text
-
-
-def _first_words(names):
-    """Return an expression for the first words of full names, "" where there is none."""
-    words = {name.split()[0] for name in names if " " in name.strip()}
-    return "|".join(sorted(re.escape(word) for word in words if FIRST_WORD.fullmatch(word)))
 
 
 def _greeting(head):

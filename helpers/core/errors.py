@@ -220,7 +220,7 @@ def is_foreseen(error: BaseException) -> bool:
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return False
-    file = Path(os.path.realpath(frames[-1].filename))  # in a checkout, authorbook is a link
+    file = Path(os.path.realpath(frames[-1].filename))  # a checkout may be reached by a link
     return file.is_relative_to(PACKAGE) and frames[-1].line.startswith("raise")
 
 

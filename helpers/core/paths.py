@@ -23,6 +23,8 @@ def _checkout(package: Path) -> Path | None:
 
 
 ROOT = _checkout(PACKAGE)
+# what a user types before the name of a command
+PROGRAM = "python -m helpers" if ROOT else "authorbook"
 # folders of the checkout, which do not exist where the package is installed
 NOTEBOOKS = (ROOT or PACKAGE) / "notebooks"
 PARAMS = (ROOT or PACKAGE) / "params"

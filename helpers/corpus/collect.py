@@ -45,7 +45,7 @@ from ..core.locks import folder_lock
 from ..core.paths import Run
 from ..core.progress import progress_bar
 from . import daft_engine, deduplicate, personal_names
-from .capacity import step_row
+from .daft_engine import step_row
 from .loss_lines import loss_lines, nothing_left, placeholder_names
 from .posts_table import SCHEMA, open_database
 from .selection import corpus_statistics

@@ -29,7 +29,6 @@ from duckdb import DuckDBPyConnection
 from ..core.artifacts import file_fingerprint, fingerprint_of
 from ..core.errors import packages_of
 from . import signatures
-from .capacity import step_row
 from .partitions import SIGNATURE_STEPS, VERSION, Partitions
 from .personal_names import MaskedNames
 from .posts_table import SCHEMA, query_scalar, write_posts
@@ -44,6 +43,22 @@ WORKER_DIED = (
 
 class WorkerDied(RuntimeError):
     """A worker process was killed before its work was done."""
+
+
+def step_row(name: str, records: list[dict], files: list[Path]) -> list:
+    """Return a step's row for ``steps.json``: name, number of tasks, their seconds, bytes of files.
+
+    Parameters
+    ----------
+    name
+        Name of the step.
+    records
+        Records of the step's tasks, with the ``seconds`` that each took.
+    files
+        Existing files that the tasks wrote; may be empty.
+    """
+    seconds = sum(record["seconds"] for record in records)
+    return [name, len(records), seconds, sum(file.stat().st_size for file in files)]
 
 
 def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
@@ -162,8 +177,8 @@ def merge_partitions(
 
     Returns
     -------
-    dict: the counts of :func:`helpers.corpus.deduplicate.merge_posts`, and ``steps``, one row of
-    :data:`helpers.corpus.capacity.COLUMNS` per step.
+    dict: the counts of :func:`helpers.corpus.deduplicate.merge_posts`, and ``steps``, a row of
+    :func:`step_row` per step.
     """
     settings = [VERSION, duckdb.__version__, PARTITION_POSTS, MAX_PARTITIONS, min_chars]
     settings += [near_duplicate, strip_signatures, sorted(names.items())]
@@ -223,7 +238,7 @@ def _partitions(connection, parts):
 
 
 def _run_steps(partitions, strip_signatures, workers):
-    """Run all steps; return the sums of their counts, and a row of capacity.COLUMNS per step."""
+    """Run all steps; return the sums of their counts, and a row per step."""
     counts = Counter()
     steps = []
     run_step = partial(_run_step, partitions, workers, counts, steps)

@@ -10,7 +10,7 @@ columns of the posts table:
 =======  ===========================================================================
 author   text, as the source writes the name, see :mod:`helpers.cleaning.author_names`
 time     int64, seconds since 1970-01-01 UTC
-topic    text: stream, list, newsgroup, subreddit ...
+topic    text: stream, list, subreddit ...
 text     text, the format's own markup and quotes removed unless ``raw``
 id       optional text
 names    optional text: the display names that headers and mentions hold, one per line
@@ -46,13 +46,9 @@ SOURCES = (
     "pipermail",
     "pushshift",
     "mud",
-    "newsgroups",
     "pan",
     "amazon",
     "git",
-    "irc",
-    "discourse",
-    "public_inbox",
     "table",
 )
 # sources of invented people, who need no pseudonyms: a keyed hash would make the demo corpus differ

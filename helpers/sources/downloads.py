@@ -26,7 +26,7 @@ MAX_FILE_BYTES = 1 << 32  # largest file and largest folder of a clone
 PORTS = {None, 80, 443}
 
 
-def clone_repository(url: str, history: bool = False, files: bool = False) -> Path:
+def clone_repository(url: str, history: bool = False) -> Path:
     """Return the folder of a clone of a git repository; an earlier clone is reused.
 
     Clones lie in ``clones/`` in the folder of :func:`helpers.core.paths.data`.
@@ -37,8 +37,6 @@ def clone_repository(url: str, history: bool = False, files: bool = False) -> Pa
         address of the repository
     history : bool
         fetch all commits and folders but no file; by default the files of the last commit only
-    files : bool
-        with ``history``: fetch the files of all commits too
 
     Raises
     ------
@@ -62,21 +60,15 @@ def clone_repository(url: str, history: bool = False, files: bool = False) -> Pa
     if not shutil.which("git"):
         raise ValueError("cloning needs git, which is not installed")
     with atomic_write(folder) as partial_folder:
-        _clone(url, partial_folder, _extent(history, files))
+        _clone(url, partial_folder, history)
     return folder
 
 
-def _extent(history, files):
-    """Return the options of ``git clone`` that say how much of a repository is fetched."""
-    if not history:
-        return ["--depth", "1"]
-    if files:
-        return ["--bare"]
-    return ["--bare", "--filter=blob:none"]
-
-
-def _clone(url, folder, extent):
+def _clone(url, folder, history):
     """Clone a repository; stop where the folder, checked every second, is over MAX_FILE_BYTES."""
+    extent = ["--depth", "1"]
+    if history:
+        extent = ["--bare", "--filter=blob:none"]
     command = ["git", "clone", "--quiet", *extent, "--", url, str(folder)]
     # no prompt: a private or misspelt address must fail, not wait for a password
     environment = os.environ | {"GIT_TERMINAL_PROMPT": "0"}

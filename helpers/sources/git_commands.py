@@ -69,7 +69,7 @@ def git_process(root: Path, *words: str) -> Iterator[subprocess.Popen]:
     """
     process = subprocess.Popen(
         _command(root, words),
-        stdin=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=os.environ | SAFE_ENVIRONMENT,
@@ -78,48 +78,3 @@ def git_process(root: Path, *words: str) -> Iterator[subprocess.Popen]:
         yield process
     if process.returncode:
         raise ValueError(DAMAGED.format(root.name))
-
-
-def read_objects(
-    root: Path, names: list[str], process: subprocess.Popen, max_bytes: int
-) -> Iterator[bytes | None]:
-    """Yield the content of each object of a repository, None for one that is not there.
-
-    Parameters
-    ----------
-    root : Path
-        folder of the repository, for the error message
-    names : list of str
-        hashes of the objects, at most some hundred: all are asked for at once
-    process : Popen
-        the command ``cat-file --batch`` of :func:`git_process`
-    max_bytes : int
-        of a larger object one byte more than this is returned, and the rest is skipped
-
-    Raises
-    ------
-    ValueError
-        The command ended early; the message names the folder.
-    """
-    process.stdin.write("".join(f"{name}\n" for name in names).encode())
-    process.stdin.flush()
-    for _ in names:
-        *_, last = process.stdout.readline().split() or [b""]
-        if last.isdigit():
-            n_bytes = int(last)
-            content = process.stdout.read(min(n_bytes, max_bytes + 1))
-            _skip(process.stdout, n_bytes - len(content) + 1)  # a line end follows the object
-            yield content
-        elif last:
-            yield None
-        else:
-            raise ValueError(DAMAGED.format(root.name))
-
-
-def _skip(stream, n_bytes):
-    """Read bytes that nobody needs, a megabyte at a time."""
-    while n_bytes:
-        piece = stream.read(min(n_bytes, 1 << 20))
-        if not piece:
-            return
-        n_bytes -= len(piece)

@@ -85,7 +85,7 @@ def html_text(content: str, markup: Markup, raw: bool = False) -> str:
         _replace(body, markup.reference, URL)
         _replace_addresses(body)
     inline_tags = {node.tag for node in body.css("*")} - BLOCKS
-    # mail programs write tags such as "o:p", whose marks mean something in a selector
+    # a tag such as "o:p" holds marks that mean something in a selector
     body.unwrap_tags([SELECTOR_MARK.sub(r"\\\g<0>", tag) for tag in inline_tags])
     body.merge_text_nodes()
     lines = [" ".join(line.split()) for line in body.text(separator="\n").split("\n")]

@@ -217,7 +217,7 @@ def test_review_by_command(tmp_path, capsys, monkeypatch):
     ):
         assert main(["review", *words]) == 1
         assert message in capsys.readouterr().err
-    with pytest.raises(ValueError, match="run `authorbook mine` first"):
+    with pytest.raises(ValueError, match="run `python -m helpers mine` first"):
         review.open_pairs(paths.Run("mine"), tmp_path / "a.csv")
 
 

@@ -185,7 +185,7 @@ def test_strangers_are_not_linked(own_encoder, posts):
 
 def test_few_accounts_are_refused(encoder, posts):
     few = subset_of_accounts(posts[1], np.arange(ENOUGH - 1))
-    with pytest.raises(ValueError, match="list B has .* use `authorbook compare`"):
+    with pytest.raises(ValueError, match="list B has .* use `python -m helpers compare`"):
         TwoLists.of(encoder, posts[0], few)
 
 

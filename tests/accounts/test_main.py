@@ -51,7 +51,7 @@ def test_encode_replaces_no_posts(tmp_path, monkeypatch, capsys, spelling, force
     assert main(["encode", "a.csv", spelling, *force]) == 1
     told = capsys.readouterr().err
     if spelling != "b.parquet":
-        words = "is the file to read" if "link" in spelling else "authorbook compare a.csv"
+        words = "is the file to read" if "link" in spelling else "python -m helpers compare a.csv"
         assert words in told
     elif not force:
         assert "b.parquet exists and was not made by this command" in told and "--force" in told

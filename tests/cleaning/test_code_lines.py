@@ -1,8 +1,6 @@
 """Code, console output and tables among sentences."""
 
-import pytest
-
-from helpers.cleaning.code_lines import is_code, is_program_output, without_code
+from helpers.cleaning.code_lines import is_code, without_code
 
 
 def test_program_text_is_told_from_sentences():
@@ -40,34 +38,3 @@ def test_a_paragraph_of_output_goes_and_the_sentences_stay():
         "Thanks!",
     ]
     assert [line for line in without_code(lines) if line] == [lines[0], lines[-1]]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "[  6%] Building C object host/a.c.obj",
-        "D:/dev/SDL/src/core/a.c:135:5: error: ISO C90 forbids mixed declarations",
-        "Can't use string as an ARRAY ref at Network.pm line 52.",
-        "[Mon Jan  5 12:00:00 2015] INFO: Opened log file",
-        "-- Found OpenGL: /usr/lib/libGL.so",
-        "main.cpp: In function ‘int main()’:",
-        "a.obj : error LNK2019: unresolved external symbol",
-    ],
-)
-def test_output_of_programs(line):
-    assert is_program_output(line)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "I get an error when I build it: what is wrong?",
-        "At 10:15: we meet, or at 12:30: both are fine.",
-        "INFO is a level of the log",
-        "see line 52 of it",
-        "-- jane",
-        "",
-    ],
-)
-def test_sentences_are_no_output(line):
-    assert not is_program_output(line)

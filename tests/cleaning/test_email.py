@@ -159,7 +159,7 @@ ANSWER = "I do not think so.\nThe moon is no cheese."
         "jd@cs.example.edu (Jane Doe) asks:\n> theirs\n\nANSWER",
     ],
 )
-def test_an_answer_in_a_newsgroup_is_all_that_stays(body):
+def test_an_answer_of_a_news_reader_is_all_that_stays(body):
     assert own_paragraphs(body.replace("ANSWER", ANSWER)) == ANSWER
 
 

@@ -3,6 +3,8 @@
 import gzip
 import os
 import pickle
+import subprocess
+import sys
 import zlib
 
 import duckdb
@@ -176,13 +178,19 @@ class TestExplain:
         )
         assert explain_error(FileError("a sentence")) == "a sentence"
 
-    def test_our_own_messages_stay_where_the_package_is_imported_by_its_link(self):
-        from authorbook.core import errors as linked_errors
-        from authorbook.core import paths as linked_paths
-
-        error = raised(linked_paths.checked_name, "run", "../x")
-        assert linked_errors.explain_error(error).startswith("run '../x': use")
-        assert linked_paths.ROOT == paths.ROOT
+    def test_our_own_messages_stay_where_a_link_leads_to_the_checkout(self, tmp_path):
+        link = tmp_path / "book"
+        link.symlink_to(paths.ROOT)
+        code = (
+            f"import sys; sys.path.insert(0, {str(link)!r})\n"
+            "from helpers.core import errors, paths\n"
+            "try:\n    paths.checked_name('run', '../x')\n"
+            "except ValueError as error:\n    print(errors.explain_error(error))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.stdout.startswith("run '../x': use"), done.stderr
 
     def test_a_librarys_value_error_is_a_defect(self):
         assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")

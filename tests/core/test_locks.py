@@ -167,10 +167,7 @@ def test_kernels_of_a_run_that_was_stopped_are_waited_for(tmp_path, monkeypatch)
     [
         (["/x/bin/authorbook", "nearest", "p.csv", "Jane Roe"], "authorbook nearest"),
         ([paths.ROOT / "helpers/runs/__main__.py", "demo"], "python -m helpers.runs demo"),
-        (
-            [paths.ROOT / "authorbook/accounts/__main__.py", "match"],
-            "python -m helpers.accounts match",
-        ),
+        ([paths.ROOT / "helpers/__main__.py", "match"], "python -m helpers match"),
         (["/x/ipykernel_launcher.py", "-f", "kernel.json"], "a notebook"),
         (["my_script.py", "Jane Roe"], "my_script.py"),
     ],

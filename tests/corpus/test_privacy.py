@@ -130,13 +130,6 @@ def pipermail(folder):
     path.write_text("".join(mails), "utf-8")
 
 
-def newsgroups(folder):
-    (folder / "sci.space").mkdir()
-    for number, name, friend, text in letters():
-        path = folder / "sci.space" / str(50_000 + number)
-        path.write_text(mail(number, name, friend, text), "utf-8")
-
-
 def pushshift(folder):
     records = []
     for number, name, friend, text in letters():
@@ -196,46 +189,7 @@ def git(folder):
     subprocess.run(["git", "-C", folder, "fast-import", "--quiet"], input=stream, check=True)
 
 
-def irc(folder):
-    lines = []
-    for number, name, friend, text in letters():
-        nick = handle_of(name)
-        stamp = f"[{number // 60:02d}:{number % 60:02d}:00]"
-        lines.append(f"{stamp} *** Joins: {nick}_ (~{address_of(name)})")
-        spoken = f"{handle_of(friend)}: {text}\nas {handle_of(friend).lower()} and {nick} know"
-        lines += [f"{stamp} <{nick}> {line}" for line in spoken.split("\n")]
-    (folder / "#books.2020-01-01.log").write_text("\n".join(lines), "utf-8")
-
-
-def discourse(folder):
-    posts = []
-    for number, name, friend, text in letters():
-        html = text.replace("<", "&lt;").replace("\n", "<br>\n")
-        quote = f'<aside class="quote" data-username="{handle_of(friend)}">{friend}: x</aside>'
-        mention = f'<a class="mention" href="/u/x">@{handle_of(friend)}</a>'
-        about = {"id": number, "created_at": f"2020-01-01T00:{number % 60:02d}:00.000Z"}
-        about |= {"username": handle_of(name), "name": name, "topic_id": 1}
-        posts.append(about | {"cooked": f"{quote}<p>{html} {mention} {handle_of(name)}</p>"})
-    record = {"id": 1, "category_id": 2, "post_stream": {"posts": posts}}
-    (folder / "1.json").write_text(json.dumps(record), "utf-8")
-
-
-def public_inbox(folder):
-    stream = b""
-    for number, name, friend, text in letters():
-        who = f"{name} <{address_of(name)}> {TIME + number} +0000"
-        data = f"To: {friend} <{address_of(friend)}>\n{mail(number, name, friend, text)}".encode()
-        data += f"Reviewed-by: {friend} <{address_of(friend)}>\n".encode()
-        stream += f"commit refs/heads/main\nauthor {who}\ncommitter {who}\ndata 1\nx\n".encode()
-        stream += f"M 644 inline m\ndata {len(data)}\n".encode() + data + b"\n"
-    subprocess.run(["git", "init", "-q", "-b", "main", folder / "dev.0"], check=True)
-    command = ["git", "-C", folder / "dev.0", "fast-import", "--quiet"]
-    subprocess.run(command, input=stream, check=True)
-
-
-ARCHIVES = [table, zulip, pipermail, newsgroups, pushshift, mud, pan, amazon, git]
-ARCHIVES += [irc, discourse, public_inbox]
-ARCHIVES = [archive for archive in ARCHIVES if archive.__name__ in SOURCES]
+ARCHIVES = [table, zulip, pipermail, pushshift, mud, pan, amazon, git]
 each_archive = pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.__name__)
 
 
@@ -310,10 +264,8 @@ def secrets_of(archive):
     addresses = [address_of(name) for name in NAMES]
     addresses += [address.replace("@", " at ") for address in addresses]
     handles = [handle_of(name) for name in NAMES]
-    if archive in (pushshift, irc):  # whose authors have no other names
+    if archive is pushshift:  # whose authors have no other names
         return [*handles, *addresses]
-    if archive is discourse:
-        return [*NAMES, *handles, *addresses]
     return [*NAMES, *addresses]
 
 

@@ -241,7 +241,7 @@ def test_what_is_no_size_of_memory_opens_no_database(size, tmp_path):
 
 @pytest.mark.parametrize(
     "source",
-    ["zulip", "pipermail", "public_inbox", "table", "pushshift", "mud", "pan", "irc", "discourse"],
+    ["zulip", "pipermail", "table", "pushshift", "mud", "pan"],
 )
 @pytest.mark.parametrize("place", ["", " ", [""]])
 def test_an_empty_location_is_not_the_whole_repository(source, place):

@@ -42,19 +42,13 @@ RECORDS = {
     "Books.json": [
         {"reviewerID": f"A{n}", "reviewText": "\u00e9", "unixReviewTime": TIME} for n in range(20)
     ],
-    "forum.jsonl": [
-        {"id": n, "username": "jane", "cooked": f"\u00e9 {n}", "created_at": "2020-01-01T00:00:00Z"}
-        for n in range(20)
-    ],
     "pairs.jsonl": [
         {"id": n, "fandoms": ["F", "G"], "pair": [f"\u00e9 {n}", f"{n}"]} for n in range(20)
     ],
 }
 
 
-@pytest.mark.parametrize(
-    "kind", ["zulip", "pipermail", "public_inbox", "table", "irc", "discourse"]
-)
+@pytest.mark.parametrize("kind", ["zulip", "pipermail", "table"])
 def test_nothing_to_read_is_an_error(kind, tmp_path):
     with pytest.raises(ValueError, match="nothing to read"):
         open_source(kind, str(tmp_path))
@@ -79,9 +73,6 @@ def test_nothing_to_read_is_an_error(kind, tmp_path):
         ("amazon", {"raw": "maybe"}, "'raw' must be bool"),
         ("pushshift", {"raw": 2}, "'raw' must be bool"),
         ("pan", {"raw": None}, "'raw' must be bool"),
-        ("irc", {"bots": "dalek"}, "'bots' must be list"),
-        ("irc", {"join_seconds": "long"}, "'join_seconds' must be int"),
-        ("discourse", {"categories": ["a"]}, "'categories' must be dict"),
     ],
 )
 def test_options_are_checked_before_any_work(tmp_path, kind, options, message):
@@ -136,7 +127,7 @@ def damaged(data, rng):
     ("kind", "name"),
     [
         ("table", "p.csv"),
-        *zip(["table", "pushshift", "mud", "amazon", "discourse", "pan"], RECORDS, strict=True),
+        *zip(["table", "pushshift", "mud", "amazon", "pan"], RECORDS, strict=True),
     ],
 )
 def test_damage_costs_rows_that_are_counted_or_is_a_clear_error(tmp_path, kind, name, suffix):

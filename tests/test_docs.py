@@ -187,7 +187,7 @@ def test_the_glossary_has_every_term():
 NAN = np.nan
 ROWS = [
     ("a", "T", 0, "", "MRR", 0.5, 0.4, 0.6),
-    ("a1", "T, seed 1", 1, "", "MRR", 0.7, 0.6, 0.8),
+    ("a1", "T", 1, "", "MRR", 0.7, 0.6, 0.8),
     ("b", "U", 0, "", "MRR", 0.65, NAN, NAN),
     ("a", "T", 0, "b", "MRR_difference", -0.15, -0.2, -0.1),
 ]

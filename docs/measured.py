@@ -256,12 +256,11 @@ def value_of(option: dict[str, Any]) -> Any:
         return values_of_systems(choice, systems)
     members = {}
     for setting, change in settings.items():
-        members[setting] = choice.but(**change)
+        setting_choice = choice.but(**change)
         if systems is None:
-            members[setting] = measured(members[setting])
+            members[setting] = measured(setting_choice)
         else:
-            candidates = values_of_systems(members[setting], systems)
-            members[setting] = PICKS[pick](candidates)
+            members[setting] = PICKS[pick](values_of_systems(setting_choice, systems))
     return Group(members)
 
 

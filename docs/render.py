@@ -60,13 +60,11 @@ FUNCTIONS = {
     "all": all,
     "any": any,
     "comparisons": measured.comparisons,
-    "count": np.count_nonzero,
     "format": format,
     "glossary": GLOSSARY,
     "holds": holds,
     "log": np.log,
     "max": max,
-    "mean": np.mean,
     "min": min,
     "sum": sum,
 }
@@ -75,16 +73,16 @@ FUNCTIONS = {
 @cache
 def environment() -> jinja2.Environment:
     """Return the environment of templates, without the values of ``values.yaml``."""
-    pages = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
         finalize=shown,
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.globals |= FUNCTIONS
-    pages.filters["table"] = measured.table
-    return pages
+    templates.globals |= FUNCTIONS
+    templates.filters["table"] = measured.table
+    return templates
 
 
 @cache

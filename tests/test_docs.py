@@ -1,8 +1,9 @@
 """The pages: numbers are what the results say, comparisons hold, links lead somewhere."""
 
-import importlib.util
 import re
+import sys
 
+import jinja2
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,26 +13,40 @@ from helpers.core import paths
 from helpers.core.names import GLOSSARY, MAX_LETTERS
 from helpers.core.results import COLUMNS
 
-_spec = importlib.util.spec_from_file_location("build", paths.ROOT / "docs" / "build.py")
-build = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(build)
+sys.path.insert(0, str(paths.ROOT / "docs"))
+import measured  # noqa: E402
+import render  # noqa: E402
+
+CARDS = paths.ROOT / "helpers" / "accounts" / "shipped"
+PAGES = [
+    paths.ROOT / "README.md",
+    *sorted((paths.ROOT / "docs").glob("*.md")),
+    *sorted(CARDS.glob("*/README.md")),
+]
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
 TABLE = re.compile(r"(?:^\|.*\n)+", re.M)
-TYPED = re.compile(r"<!-- typed: .+? -->.*?<!-- end typed -->", re.S)
+TYPED = re.compile(r"\{#- typed: .+? \+#\}.*?\{# end typed #\}", re.S)
+TABLE_BLOCK = re.compile(r"\{% filter table %\}\n(.*?)\{% endfilter %\}", re.S)
+GENERATED = re.compile(r"\{% filter table %\}.*?\{% endfilter %\}|\{\{.*?\}\}", re.S)
 MISSING = ("", "–")
-each_page = pytest.mark.parametrize("page", build.PAGES, ids=lambda page: page.name)
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+each_template = pytest.mark.parametrize("name", render.pages())
+
+
+def template(name):
+    """The text of a template."""
+    return (render.TEMPLATES / name).read_text("utf-8")
 
 
 def prose(text):
-    """A page without what was generated, and without lists of typed numbers that say why."""
-    text = build.page_values.INLINE.sub("", build.BLOCK.sub("", text))
-    return build.visible(TYPED.sub("", text))
+    """A template without what is generated, and without lists of typed numbers that say why."""
+    return GENERATED.sub("", TYPED.sub("", text))
 
 
 def markdown_tables(text):
     """The tables of a page: their headers and their rows, as lists of cells."""
     tables = []
-    for lines in TABLE.findall(build.visible(text)):
+    for lines in TABLE.findall(text):
         cells = [line.strip().strip("|").split("|") for line in lines.splitlines()]
         rows = [[cell.strip() for cell in row] for row in cells]
         tables.append((rows[0], rows[2:]))
@@ -56,37 +71,38 @@ def defects(headers, rows):
 
 def anchors(text):
     """The anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"^#+ (.+)$", build.visible(text), re.M)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@each_page
-def test_tables_and_numbers_are_what_the_results_say(page):
-    text = page.read_text(encoding="utf-8")
-    assert build.filled(text) == text, "run `.venv/bin/python docs/build.py`"
-    assert (
-        text.count("<!-- table\n") == text.count("<!-- end -->") == len(build.BLOCK.findall(text))
-    )
-    inline = text.count("<!-- = ")
-    assert inline == text.count("<!-- / -->") == len(build.page_values.INLINE.findall(text))
-    assert not re.findall(r"^\s*<!-- =.*", text, re.M), "Markdown takes such a line for HTML"
+@each_template
+def test_a_page_is_what_its_template_gives(name):
+    """A statement of the template that does not hold is an error here."""
+    text = render.environment().get_template(name).render(render.values())
+    assert text == render.pages()[name].read_text("utf-8"), "run `.venv/bin/python docs/render.py`"
 
 
 @each_page
-def test_comparisons_in_words_hold(page):
-    text = page.read_text(encoding="utf-8")
-    assert build.page_values.false_statements(text) == []
-    assert text.count("<!-- holds") == len(build.page_values.HOLDS.findall(text))
+def test_a_page_holds_no_comment_but_where_it_comes_from(page):
+    comments = re.findall(r"<!--.*?-->", page.read_text("utf-8"), re.S)
+    names = {path: name for name, path in render.pages().items()}
+    notes = []
+    if page in names:
+        notes = [f"<!-- made from docs/templates/{names[page]} by docs/render.py -->"]
+    assert comments == notes
 
 
 @each_page
 def test_tables_are_readable(page):
-    text = page.read_text(encoding="utf-8")
-    for headers, rows in markdown_tables(text):
+    for headers, rows in markdown_tables(page.read_text("utf-8")):
         assert defects(headers, rows) == []
-    for block in build.BLOCK.finditer(text):
-        for _, rows in markdown_tables(build.page_tables.lines(yaml.safe_load(block[2]))):
-            assert not [row[0] for row in rows if len(row[0]) > MAX_LETTERS]
+
+
+@each_template
+def test_names_of_rows_fit(name):
+    for block in TABLE_BLOCK.findall(template(name)):
+        ((_, rows),) = markdown_tables(measured.table(block))
+        assert not [row[0] for row in rows if len(row[0]) > MAX_LETTERS]
 
 
 @pytest.mark.parametrize(
@@ -120,13 +136,12 @@ def test_links_lead_somewhere(page):
 
 
 def test_readme_is_short_and_types_no_result():
-    text = paths.ROOT.joinpath("README.md").read_text(encoding="utf-8")
+    text = (paths.ROOT / "README.md").read_text("utf-8")
     assert len(text.splitlines()) <= 100
-    assert len(build.BLOCK.sub("", text).splitlines()) <= 85
-    assert not re.findall(r"\b0\.\d{2,}", prose(text)), (
-        "a result stands in prose: let docs/build.py write it"
+    assert not re.findall(r"\b0\.\d{2,}", prose(template("README.md"))), (
+        "a result stands in prose: let docs/render.py write it"
     )
-    lines = re.sub(r"\]\([^)]*\)", "]", build.visible(build.BLOCK.sub("", text))).splitlines()
+    lines = re.sub(r"\]\([^)]*\)", "]", text).splitlines()
     assert not [line for line in lines if len(line) > 300 and not line.startswith("|")], (
         "what a reader sees"
     )
@@ -138,26 +153,27 @@ def test_the_page_of_results_is_short():
     assert not [line for line in text.splitlines() if len(line) > 600 and not line.startswith("|")]
 
 
-@pytest.mark.parametrize("page", ["results.md", "results-full.md", "data.md", "design.md"])
-def test_a_page_types_no_score(page):
-    text = prose((paths.ROOT / "docs" / page).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["results.md", "results-full.md", "data.md", "design.md"])
+def test_a_page_types_no_score(name):
+    folder = render.TEMPLATES if name in render.pages() else paths.ROOT / "docs"
+    text = prose((folder / name).read_text("utf-8"))
     assert not re.findall(r"(?<!temperature )(?<!prior of )\b0\.\d{2,}", text), (
-        "let docs/build.py say it"
+        "let docs/render.py say it"
     )
 
 
 def test_every_comparison_of_the_page_of_results_is_checked():
     """A line that compares in words carries a statement, there or on the paragraph's next line."""
-    text = (paths.ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    text = TYPED.sub("", build.BLOCK.sub("", text))
+    text = TYPED.sub("", template("results.md"))
     words = re.compile(
         r"\b(above|below|higher|lower|highest|lowest|ahead|gains|loses|falls|rises|shrinks)\b"
     )
     compares = 0
     for paragraph in re.split(r"\n(?=\n|\* |\d\. )", text):
-        if words.search(build.visible(paragraph)) and "<!-- =" in paragraph:
+        values = re.findall(r"\{\{ (?!holds)", paragraph)
+        if words.search(GENERATED.sub("", paragraph)) and values:
             compares += 1
-            assert "<!-- holds: " in paragraph, paragraph
+            assert "{{ holds(" in paragraph, paragraph
     assert compares > 15
 
 
@@ -171,7 +187,7 @@ def test_the_glossary_has_every_term():
 NAN = np.nan
 ROWS = [
     ("a", "T", 0, "", "MRR", 0.5, 0.4, 0.6),
-    ("a1", "T, seed 1", 1, "", "MRR", 0.7, 0.6, 0.8),
+    ("a1", "T", 1, "", "MRR", 0.7, 0.6, 0.8),
     ("b", "U", 0, "", "MRR", 0.65, NAN, NAN),
     ("a", "T", 0, "b", "MRR_difference", -0.15, -0.2, -0.1),
 ]
@@ -196,7 +212,7 @@ def results(tmp_path):
 
 
 def lines(about, **more):
-    return build.page_tables.lines(about | more).splitlines()
+    return measured.table(yaml.safe_dump(about | more)).splitlines()
 
 
 def test_a_table_by_hand(results):
@@ -233,7 +249,7 @@ def test_a_table_by_hand(results):
 
 def test_a_difference_is_that_of_the_first_seed_and_may_be_missing(results):
     columns = ["MRR", {"metric": "MRR", "base": "U"}]
-    with pytest.raises(ValueError, match="0 MRR minus U of 'U'"):
+    with pytest.raises(ValueError, match="0 MRR of 'U' minus 'U'"):
         lines(results, columns=columns)
     assert lines(results, columns=columns, allow_missing=True) == [
         "| system | MRR | MRR minus U |",
@@ -248,12 +264,33 @@ def test_a_difference_is_that_of_the_first_seed_and_may_be_missing(results):
     ]
 
 
-def test_a_difference_that_its_rows_contradict_is_an_error(results):
-    frame = pd.read_csv(results["file"])
-    frame.loc[3, "value"] = -0.1
-    frame.to_csv(results["file"], index=False)
-    with pytest.raises(ValueError, match="is stored as -0.100, the rows differ by -0.150"):
-        lines(results, columns=["MRR"], base="U")
+def test_a_difference_on_a_page_is_that_of_its_rows(monkeypatch):
+    """The stored difference of two systems' values, each rounded, as their own rows have it."""
+    choices = set()
+    of_choice = measured.measured
+
+    def note(choice, allow_missing=False):
+        if choice.base:
+            choices.add(choice)
+        return of_choice(choice, allow_missing)
+
+    monkeypatch.setattr(measured, "measured", note)
+    measured.named_values(template("values.yaml"))
+    for name in render.pages():
+        for block in TABLE_BLOCK.findall(template(name)):
+            measured.table(block)
+    compared = 0
+    for choice in choices:
+        rows = measured.rows_of(choice.but(base="", system=""))
+        for stored in measured.rows_of(choice).sort_values("seed")[:1].itertuples():
+            of_seed = rows if pd.isna(stored.seed) else rows[rows["seed"] == stored.seed]
+            values = of_seed[of_seed["model"] == stored.model]["value"]
+            base_values = of_seed[of_seed["model"] == stored.base]["value"]
+            if len(values) and len(base_values):
+                difference = values.mean() - base_values.mean()
+                assert difference == pytest.approx(stored.value, abs=0.0015), choice
+                compared += 1
+    assert compared > 100
 
 
 def test_one_seed_has_one_row(results, tmp_path):
@@ -280,9 +317,9 @@ def test_a_column_may_be_of_another_split_a_ratio_or_a_mean(results, tmp_path):
     ]
 
 
-def page(results, body):
-    """A page that names values of the results of these tests."""
-    block = (
+def rendered(results, body):
+    """A text that names values of the results of these tests, as a page shows it."""
+    named = (
         f"_all: &all {{file: {results['file']}, protocol: ranking, split: test, metric: MRR}}\n"
         "t: {<<: *all, system: T}\n"
         "both: {<<: *all, systems: {t: T, u: U}}\n"
@@ -291,7 +328,7 @@ def page(results, body):
         "seeds: {<<: *all, settings: {first: {seed: 0}, second: {seed: 1}}, system: T}\n"
         'best: {<<: *all, settings: {first: {seed: 0}}, systems: ["*"], pick: max}\n'
     )
-    return f"# Page\n\n<!-- values\n{block}-->\n\n{body}\n"
+    return render.environment().from_string(body).render(measured.named_values(named))
 
 
 @pytest.mark.parametrize(
@@ -299,48 +336,33 @@ def page(results, body):
     [
         ("t", "0.600 ± 0.141"),
         ("t.value", "0.600"),
-        ("t.value:.2f", "0.60"),
-        ("t.first", "0.500"),
+        ('format(t, ".2f")', "0.60"),
         ("t.seeds", "2"),
         ("lead", "-0.150 (-0.200 to -0.100)"),
-        ("lead.low:+.1f", "-0.2"),
-        ("both.t / both.u:.2f", "0.92"),
-        ("max(every)", "0.650"),
-        ("count(every > 0.6)", "1"),
+        ('format(lead.low, "+.1f")', "-0.2"),
+        ('format(both.t / both.u, ".2f")', "0.92"),
+        ("max(every).value", "0.650"),
+        ("sum(every) - max(every)", "0.600"),
         ("seeds.second - seeds.first", "0.200"),
         ("best.first", "0.650"),
-        ("t.value:.0%", "60%"),
+        ('format(t, ".0%")', "60%"),
         ("-lead.value", "0.150"),
         ("t.queries", "9"),
     ],
 )
 def test_a_number_in_a_sentence(results, expression, shown):
-    text = page(results, f"It is <!-- = {expression} -->old<!-- / --> here.")
-    filled = build.filled(text)
-    assert f"It is <!-- = {expression} -->{shown}<!-- / --> here." in filled
-    assert build.filled(filled) == filled != text
+    text = rendered(results, f"It is {{{{ {expression} }}}} here.")
+    assert text == f"It is {shown} here."
+
+
+@pytest.mark.parametrize("expression", ["nobody", "t.nothing", "every", "every.nobody"])
+def test_what_a_sentence_cannot_show_is_an_error(results, expression):
+    with pytest.raises((ValueError, jinja2.UndefinedError), match="nobody|nothing|one value"):
+        rendered(results, f"{{{{ {expression} }}}}")
 
 
 @pytest.mark.parametrize(
-    "expression, message",
-    [
-        ("nobody", "'nobody' is no value of this page"),
-        ("t.nothing", "'t.nothing' is no value"),
-        ("every", "several values"),
-        ("__import__('os')", "nothing that a page may compute"),
-        ("t.__class__", "'t.__class__' is no value"),
-        ("[t]", "nothing that a page may compute"),
-        ("(lambda: 1)()", "nothing that a page may compute"),
-        ("'a' * 9", "nothing that a page may compute"),
-    ],
-)
-def test_what_a_page_may_not_compute(results, expression, message):
-    with pytest.raises(ValueError, match=message):
-        build.filled(page(results, f"<!-- = {expression} -->old<!-- / -->"))
-
-
-@pytest.mark.parametrize(
-    "statement, holds",
+    "statement, is_true",
     [
         ("lead.high < 0 and t > 0.5", True),
         ("t > both.u", False),
@@ -348,43 +370,44 @@ def test_what_a_page_may_not_compute(results, expression, message):
         ("all(every > 0.5)", True),
         ("any(every > 0.9) or not t < 0.6", True),
         ("abs(lead) > 0.2", False),
-        ("best.first == max(both.u, t.first)", True),
+        ("best.first == max(both.u, t)", True),
     ],
 )
-def test_a_comparison_in_words(results, statement, holds):
-    text = page(results, f"So it is. <!-- holds: {statement} -->")
-    false_statements = [] if holds else [statement]
-    assert build.page_values.false_statements(text) == false_statements
+def test_a_comparison_in_words(results, statement, is_true):
+    text = f"So it is.{{{{ holds({statement}) }}}}"
+    if is_true:
+        assert rendered(results, text) == "So it is."
+    else:
+        with pytest.raises(ValueError, match="does not hold"):
+            rendered(results, text)
 
 
-@pytest.mark.parametrize("statement", ["t", "every > 0.5", "t + 1", "wrong > 1"])
+@pytest.mark.parametrize("statement", ["t", "every > 0.5", "t + 1"])
 def test_a_statement_that_compares_nothing_is_an_error(results, statement):
-    with pytest.raises(ValueError, match="neither true nor false|no value of this page"):
-        build.page_values.false_statements(page(results, f"<!-- holds: {statement} -->"))
+    with pytest.raises(ValueError, match="neither true nor false"):
+        rendered(results, f"{{{{ holds({statement}) }}}}")
 
 
 def test_a_value_that_was_not_measured_is_an_error(results):
+    about = f"file: {results['file']}, protocol: ranking, split: test, metric: MRR"
     for system in ("system: V", 'systems: ["V*"]', "systems: {v: V}"):
-        text = page(results, "").replace("t: {<<: *all, system: T}", f"t: {{<<: *all, {system}}}")
         with pytest.raises(ValueError, match="V"):
-            build.filled(text)
+            measured.named_values(f"t: {{{about}, {system}}}")
 
 
 def test_notebooks_open_online_once_the_address_is_known():
-    assert build.online("") == ""
-    text = build.online("https://github.com/some.body/author-book.git")
-    links = re.findall(r"\]\((https://[^)]+)\)", text)
-    assert len(links) == 6 and all("some.body/author-book/" in link for link in links)
+    address = "https://github.com/some.body/author-book.git"
+    readme = render.environment().get_template("README.md")
+    text = readme.render(render.values() | {"repository": address})
+    links = re.findall(r"\]\((https://[^)]+some\.body/author-book/[^)]+)\)", text)
     books = [re.search(r"notebooks(?:%2F|/)(\w+\.ipynb)$", link)[1] for link in links]
-    assert all((paths.NOTEBOOKS / book).exists() for book in books) and len(set(books)) == 3
+    assert len(books) == 6 and len(set(books)) == 3
+    assert all((paths.NOTEBOOKS / book).exists() for book in books)
     assert "git clone -q https://github.com/some.body/author-book authorbook" in text
-    page = "a\n<!-- online -->\nold\n<!-- /online -->\nb"
-    cited = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text("utf-8")).get(
-        "repository-code", ""
+    assert " on Binder; a first start takes minutes.\nOn Colab: [00](" in text
+    assert readme.render(render.values() | {"repository": ""}) in text.replace(
+        text[text.index("Without installing") : text.index("## Whose posts")], ""
     )
-    assert build.filled(page) == f"a\n<!-- online -->\n{build.online(cited)}<!-- /online -->\nb"
-    with pytest.raises(ValueError, match="not https://github.com/<owner>/<name>"):
-        build.online("https://example.org/x")
 
 
 def test_binder_installs_what_is_pinned():
@@ -401,12 +424,3 @@ def test_binder_installs_what_is_pinned():
     assert (folder / "requirements.txt").read_text("utf-8").strip() in makefile, (
         "the uv of make setup"
     )
-
-
-def test_a_page_is_filled(results):
-    about = yaml.safe_dump(results | {"columns": ["MRR"]})
-    text = f"before\n<!-- table\n{about}-->\n| old |\n<!-- end -->\nafter 0.1\n"
-    once = build.filled(text)
-    assert "| U | 0.650 |" in once and "old" not in once
-    assert once.startswith("before") and once.endswith("after 0.1\n")
-    assert build.filled(once) == once

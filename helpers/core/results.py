@@ -27,7 +27,6 @@ from .artifacts import (
 from .config import Config
 from .names import label
 from .paths import Run
-from .stored_names import translate_stored
 
 KEY = ["model", "base", "protocol", "split", "max_tokens", "seed"]
 WORDS = ["experiment", "model", "label", "base", "protocol", "split", "metric"]
@@ -181,7 +180,7 @@ def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
     path = _path(files)
     lock = FileLock(_lock_path(path)) if _lock_path(path).exists() else nullcontext()
     with lock:  # else another process could replace the table before its checksum is written
-        frame = translate_stored(_load(path))
+        frame = _load(path)
     if not isinstance(files, Run):
         return frame[:0] if stale else frame
     experiments = _fingerprints(files.models.glob("**/training.json"))
@@ -327,8 +326,6 @@ def _load(path: Path) -> pd.DataFrame:
     empty_is_missing = {name: [""] for name, kind in TYPES.items() if kind != "str"}
     try:
         frame = pd.read_csv(path, dtype=TYPES, keep_default_na=False, na_values=empty_is_missing)
-        if "training_authors" not in frame:  # older tables lack this column
-            frame["training_authors"] = pd.array([pd.NA] * len(frame), dtype="Int64")
         return frame[COLUMNS]
     except (ValueError, KeyError) as error:
         reason = str(error).splitlines()[0]

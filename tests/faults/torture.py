@@ -2,7 +2,8 @@
 
 The journal, the summary (CSV and JSON) and, with ``--full``, the runs of ``make reproduce`` that
 are killed are in ``outputs/torture``. With ``--full`` tests that passed with the same code are not
-run again. ``--page`` writes the last summary into docs/reliability.md.
+run again. ``--page`` writes the last summary for docs/reliability.md, the page that
+``docs/render.py`` makes.
 """
 
 import argparse
@@ -21,9 +22,7 @@ import pandas as pd  # noqa: E402
 from helpers.core import artifacts, paths  # noqa: E402  the folder of this script comes first
 from tests.faults import tries  # noqa: E402
 
-PAGE = paths.ROOT / "docs" / "reliability.md"
-BEGIN = "<!-- torture -->\n"
-END = "<!-- end torture -->"
+TEMPLATE = paths.ROOT / "docs" / "templates" / "parts" / "torture.md"
 NO_TESTS = 5  # exit code of pytest where nothing was to do
 # the tests of this folder, all of them; of other folders those that make test leaves out
 TESTS = (["tests/faults"], ["tests", "--ignore", "tests/faults", "-m", "torture"])
@@ -100,7 +99,7 @@ def run_tests(folder, journal, options):
 
 
 def write_page(folder):
-    """Write the last summary into the page of the docs."""
+    """Write the last summary where the template of docs/reliability.md includes it."""
     table = pd.read_csv(folder / "summary.csv", index_col="kind")
     about = artifacts.read_json(folder / "summary.json")
     lines = ["| kind | tries | held | refused | defects |", "|---|---|---|---|---|"]
@@ -108,9 +107,7 @@ def write_page(folder):
         lines.append("| " + " | ".join([kind, *(f"{number:,}" for number in row)]) + " |")
     minutes = "{minutes:.0f} minutes, {processor_minutes:.0f} of a processor".format(**about)
     lines += ["", f"It took {minutes}.", ""]
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    PAGE.write_text(before + BEGIN + "\n".join(lines) + END + after, encoding="utf-8")
+    TEMPLATE.write_text("\n".join(lines), encoding="utf-8")
     return 0
 
 

@@ -378,8 +378,8 @@ def own_calibration_sentence(answer: Answer) -> str:
     if len(answer.choice.fitted):
         return (
             f"The probabilities were fitted on {len(answer.choice.fitted):,} of your own accounts, "
-            "each cut in halves; judged on accounts that took no part in the fit, they were better "
-            "than those that come with the encoder."
+            "each cut in halves. With few accounts they stay close to those that come with the "
+            "encoder."
         )
     return (
         "The probabilities were fitted on other people's posts, from English chats and mailing "

@@ -146,7 +146,7 @@ def answer_question(
 
     Accounts of a pair that was decided as the same are joined; a pair that was decided as different
     is not compared. With MIN_KNOWN_PAIRS pairs of the same person or more, the calibration is
-    fitted on them, otherwise the shipped one or one of the user's accounts is chosen, see
+    fitted on them, otherwise on halves of the user's accounts where these are enough, see
     :func:`helpers.accounts.validation.choose_calibration`.
 
     Parameters
@@ -196,7 +196,7 @@ def answer_question(
     accounts = _accounts(gallery, queries, ranking, pairs)
     pairs = _with_states(pairs, accounts, gallery, costs)
     pairs = _with_decisions(pairs, decisions, joint_names)
-    errors, compared = _measured_on_halves(choice, costs, gallery.use.accounts, question.seed)
+    errors, compared = _measured_on_halves(choice, costs, gallery.use, question.seed)
     return Answer(
         posts,
         joint_names,
@@ -213,16 +213,17 @@ def answer_question(
     )
 
 
-def _measured_on_halves(choice, costs, accounts, seed):
+def _measured_on_halves(choice, costs, use, seed):
     """Return link errors among halves of accounts, and the comparison with the best TF-IDF.
 
-    ``accounts`` is the number of accounts that the calibration of the answer rests on.
+    ``use`` has the bounds of the answer's likelihood ratios, which hold for the halves as well.
     """
     if choice.gallery is None:
         return None, pd.DataFrame()
     errors = None
     if len(choice.gallery) >= ENOUGH:
-        errors = count_link_errors(choice.gallery, choice.older, costs, accounts)
+        llr = choice.log_ratio.clip(*use.bounds(len(choice.gallery)))
+        errors = count_link_errors(llr, costs)
     return errors, validation.compare_with_tfidf(choice.gallery, choice.older, seed)
 
 

@@ -32,8 +32,9 @@ from ..training import checkpoints
 from .languages import ENGLISH, languages_of
 from .members import build_encoder, encoder_config
 from .passages import token_kinds, without_passages
-from .samples import MAX_TOKENS, Posts, halves, samples_of, whole_accounts
+from .samples import MAX_TOKENS, Posts, distant_halves, halves, samples_of
 from .scoring import (
+    OWN_POSTS,
     ScoringConfig,
     fit_gallery_scoring,
     fit_list_scoring,
@@ -236,9 +237,26 @@ class AuthorEncoder:
         ValueError
             Fewer than ENOUGH accounts have enough posts.
         """
+        first, last = distant_halves(store, *OWN_POSTS)
+        if len(first) < ENOUGH:
+            needed = f"{ENOUGH} accounts with {2 * OWN_POSTS[0]} posts"
+            raise ValueError(f"calibration needs {needed}, and {len(first)} have so many")
+        scores = self.model(True, hours).score_matrix(first, last, MAX_TOKENS)
+        return self.calibrated_by(scores, first, last, np.arange(len(first)), hours)
+
+    def calibrated_by(
+        self, scores: np.ndarray, first: Samples, last: Samples, rows: np.ndarray, hours: bool
+    ) -> "AuthorEncoder":
+        """Return a copy whose calibration for galleries is fitted on scores of halves of accounts.
+
+        Parameters
+        ----------
+        scores, first, last, rows : as :func:`helpers.accounts.scoring.fit_own_scoring` takes them
+        hours : whether times are known; chooses the use that is calibrated
+        """
         use = self.use(True, hours)
-        fitted = fit_own_scoring(self.uses[use], self.model(True, hours), store, ENOUGH)
-        counts = Counter(languages_of(whole_accounts(store), self.tokenizer))
+        fitted = fit_own_scoring(self.uses[use], scores, first, last, rows)
+        counts = Counter(languages_of(last[rows], self.tokenizer))
         fitted_languages = [name for name, count in counts.items() if count >= ENOUGH]
         seen = tuple(sorted({ENGLISH, *fitted_languages}))
         return self.with_config(use, replace(fitted, languages=seen))

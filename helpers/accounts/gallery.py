@@ -464,6 +464,7 @@ class AccountGallery:
         )
         if keep_fitted:
             self._hand_fitted_to(changed, columns, samples)
+            changed.problems = self.problems[np.append(kept, columns)]
         return changed
 
     def _hand_fitted_to(self, changed, columns, samples):

@@ -1,15 +1,12 @@
 """Count how often links are wrong, on accounts of the user that are cut in halves."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import beta
 
 from ..evaluation.detection import DetectionCosts
-from ..tokens.batch import Samples
-from .gallery import AccountGallery
-from .samples import MAX_TOKENS
 
 CONFIDENCE = 0.95
 
@@ -68,26 +65,14 @@ def _wrong_share(right, wrong, wrong_alone, prior):
     return wrong_links / links
 
 
-def count_link_errors(
-    gallery: AccountGallery, older: Samples, costs: DetectionCosts, accounts: int
-) -> LinkErrors:
+def count_link_errors(llr: np.ndarray, costs: DetectionCosts) -> LinkErrors:
     """Link halves of accounts as accounts are linked: by the lower of both directions.
 
     Parameters
     ----------
-    gallery : N newer halves
-    older : N older halves, in the same order
+    llr : (N, N), log-likelihood ratios of N older halves with the newer ones, in the same order
     costs : costs of errors and the prior, from which probabilities and the threshold follow
-    accounts : number of accounts that the answer's calibration rests on. It bounds the likelihood
-        ratios here, too: the calibration of this gallery rests on fewer, since these halves took no
-        part in it, and its own bounds could forbid every link
     """
-    use = replace(gallery.use, accounts=accounts)
-    blocks = []
-    for part, scores in gallery.model.scores(older, gallery.targets, MAX_TOKENS):
-        posts = (older.count[part][:, None], gallery.targets.count)
-        blocks.append(use.llr(scores, *posts, gallery.reference_count))
-    llr = np.concatenate(blocks)
     is_linked = _linked(llr, costs)
     own_is_linked = is_linked.diagonal()
     others_alone = llr.copy()

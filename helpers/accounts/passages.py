@@ -162,14 +162,15 @@ def _posts_in_form(kind, lengths):
     post = np.repeat(np.arange(len(lengths)), lengths)
     begins = np.arange(max(len(kind) - FORM_TOKENS + 1, 0))
     begins = begins[post[begins] == post[begins + FORM_TOKENS - 1]]
-    rows = np.stack([kind[begins + place] for place in range(FORM_TOKENS)], 1)
-    is_known = (rows > 0).all(1)  # all unknown letters look the same
-    begins, rows = begins[is_known], rows[is_known]
+    in_row = [kind[begins + place].astype(np.int64) for place in range(FORM_TOKENS)]
+    is_known = np.all(in_row, axis=0)  # all unknown letters look the same
+    begins = begins[is_known]
     if not len(begins):
         return 0
-    _, number = np.unique(rows, axis=0, return_inverse=True)
-    of_posts = np.unique(np.stack([number, post[begins]], 1), axis=0)
-    posts_of_number = np.bincount(of_posts[:, 0])
+    code = np.ravel_multi_index(in_row, [kind.max() + 1] * FORM_TOKENS)[is_known]
+    _, number = np.unique(code, return_inverse=True)
+    of_posts = np.unique(number * len(lengths) + post[begins])
+    posts_of_number = np.bincount(of_posts // len(lengths))
     is_common = posts_of_number[number] >= FORM_SHARE * len(lengths)
     in_form = np.zeros(len(kind), bool)
     for place in range(FORM_TOKENS):

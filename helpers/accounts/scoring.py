@@ -211,46 +211,36 @@ def fit_gallery_scoring(model: Model, dev: TokenStore, neighbours: int) -> Scori
 
 
 def fit_own_scoring(
-    config: ScoringConfig, model: Model, store: TokenStore, min_accounts: int
+    config: ScoringConfig, scores: np.ndarray, first: Samples, last: Samples, rows: np.ndarray
 ) -> ScoringConfig:
     """Fit a line from the log-likelihood ratios of a calibration to those of own accounts.
 
     The matching of lists is left to :func:`fit_list_scoring`.
 
-    Each account is cut in two halves as far apart as its posts allow. Every first half is compared
-    with its own account's last half and with the NEAREST_OTHERS last halves of others. Two accounts
-    that are each other's nearest are not compared: they may be one person's.
+    Every first half of ``rows`` is compared with its own account's last half and with the
+    NEAREST_OTHERS last halves of others. Two accounts that are each other's nearest are not
+    compared: they may be one person's.
 
     Parameters
     ----------
     config : result of :func:`fit_gallery_scoring`
-    model : the model of this config
-    store : posts of the accounts
-    min_accounts : number of accounts that must have enough posts
-
-    Raises
-    ------
-    ValueError
-        Fewer than ``min_accounts`` accounts have twice OWN_POSTS[0] posts.
+    scores : (N, N), those of ``first`` with ``last`` by the model of this config
+    first, last : first and last posts of N accounts, in the same order
+    rows : (R,) int, numbers of the accounts that the line is fitted on
     """
     from scipy import optimize
 
-    first, last = distant_halves(store, *OWN_POSTS)
-    if len(first) < min_accounts:
-        needed = f"{min_accounts} accounts with {2 * OWN_POSTS[0]} posts"
-        raise ValueError(f"calibration needs {needed}, and {len(first)} have so many")
-    scores = model.score_matrix(first, last, MAX_TOKENS)
     if not _tell_apart(scores):
         # the scores of these accounts say nothing: every likelihood ratio is 1
         nobody = MatchConfig(0.0, LEAST_LOG_WEIGHT)
         return replace(config.scaled(0.0, 0.0, len(first)), match=nobody)
-    candidates = _candidates(scores)
-    row = np.arange(len(first))[:, None]
+    candidates = _candidates(scores)[rows]
     log_ratio = config.log_ratio(scores, first.count[:, None], last.count, len(first))
     is_candidate = candidates >= 0
     same = np.zeros(is_candidate.shape, bool)
     same[:, 0] = True
-    pairs = (log_ratio[row, candidates][is_candidate], same[is_candidate], -np.log(len(first) - 1))
+    compared = log_ratio[rows[:, None], candidates][is_candidate]
+    pairs = (compared, same[is_candidate], -np.log(len(first) - 1))
     fitted = optimize.minimize(_line_loss, [1.0, 0.0], pairs, bounds=[(0, None), (None, None)])
     return replace(config.scaled(*fitted.x.tolist(), len(first)), match=None)
 

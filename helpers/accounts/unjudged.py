@@ -25,6 +25,7 @@ MIN_WORD_SIMILARITY = 0.1
 
 MIN_TOKENS_TO_JUDGE = 100  # in all posts of an account that are read
 # words of the reasons
+WRITES = "writes"  # a language: its letters are read all the same
 UNREADABLE = "letters that the encoder cannot read"
 UNCHECKED = "for which no probability was checked"
 STRANGE_WORDS = "hardly a word that others here use"
@@ -62,14 +63,25 @@ def reading_problems(gallery, samples: Samples, own_column: np.ndarray) -> np.nd
     for row, language in enumerate(languages_of(samples, gallery.encoder.tokenizer)):
         is_unchecked = language not in gallery.use.languages
         if is_unchecked and language != UNSURE:
-            problems[row] = f"writes {language}, {UNCHECKED}"
+            problems[row] = f"{WRITES} {language}, {UNCHECKED}"
         elif shares[row] > limit:
             problems[row] = f"{shares[row]:.0%} of the text is {UNREADABLE}"
         elif is_unchecked and has_words[row]:
-            problems[row] = f"writes in a language that cannot be told, {UNCHECKED}"
+            problems[row] = f"{WRITES} in a language that cannot be told, {UNCHECKED}"
         elif is_stranger[row]:
             problems[row] = STRANGE_WORDS
     return problems
+
+
+def is_read(problem: str) -> bool:
+    """Tell whether an account's problem leaves its text readable, so that calibration may see it.
+
+    Parameters
+    ----------
+    problem : str
+        of :func:`reading_problems`
+    """
+    return not problem or problem.startswith(WRITES)
 
 
 def token_counts(samples: Samples) -> np.ndarray:

@@ -21,15 +21,17 @@ from .gallery import LINK_COSTS, AccountGallery
 from .reading import OwnPosts
 from .samples import (
     NoPosts,
-    halves,
     in_memory,
     last_posts,
     samples_of,
+    spread_posts,
     texts_of,
 )
+from .unjudged import is_read
 
 MAX_ACCOUNTS = 1000  # of more accounts, so many are sampled at random and cut in halves
 MIN_POSTS_OF_HALF = 8  # accounts with fewer posts than two such halves are not checked
+MAX_POSTS_OF_HALF = 128  # more posts of a half change hardly a score, and cost as much again
 PROVING_ACCOUNTS = 100  # with fewer accounts, a message says that they prove little
 MAX_CALIBRATION_LOSS = 0.2  # a larger loss, in bits, gives a warning
 CHANGED_QUERY = "\0"  # no account has this name, so none is left out of the ranking as the query
@@ -81,7 +83,8 @@ def split_half_trials(
 ) -> tuple[AccountGallery, Samples]:
     """Return a gallery of the newer halves of accounts, and their older halves as queries.
 
-    Both are in the same order. Accounts with fewer than 2 * MIN_POSTS_OF_HALF posts are left out.
+    Both are in the same order. Accounts with fewer than 2 * MIN_POSTS_OF_HALF posts are left out;
+    of those with more than 2 * MAX_POSTS_OF_HALF, so many are taken, evenly spread over their time.
 
     Parameters
     ----------
@@ -97,14 +100,29 @@ def split_half_trials(
     ValueError
         Where fewer than two accounts have 2 * MIN_POSTS_OF_HALF posts.
     """
-    older, newer = halves(posts.store, MIN_POSTS_OF_HALF)
-    if len(older) < 2:
+    able = able_accounts(posts)
+    if len(able) < 2:
         raise ValueError(
-            f"{len(older)} accounts have {2 * MIN_POSTS_OF_HALF} posts: none can be cut in halves "
+            f"{len(able)} accounts have {2 * MIN_POSTS_OF_HALF} posts: none can be cut in halves "
             "to check with"
         )
-    rows = np.sort(np.random.default_rng(seed).permutation(len(older))[:MAX_ACCOUNTS])
-    return posts.gallery(encoder, newer[rows]), older[rows]
+    accounts = np.sort(np.random.default_rng(seed).permutation(able)[:MAX_ACCOUNTS])
+    whole = spread_posts(posts.store, accounts, 2 * MAX_POSTS_OF_HALF)
+    older_count = whole.count // 2
+    older = replace(whole, count=older_count)
+    newer = replace(whole, first=whole.first + older_count, count=whole.count - older_count)
+    return posts.gallery(encoder, newer), older
+
+
+def able_accounts(posts: OwnPosts) -> np.ndarray:
+    """Return the numbers in the store of the accounts that can be cut in halves.
+
+    Parameters
+    ----------
+    posts : OwnPosts
+        all accounts.
+    """
+    return np.flatnonzero(posts.store.posts_per_author() >= 2 * MIN_POSTS_OF_HALF)
 
 
 def with_signatures(samples: Samples, signatures: list[str], tokenizer) -> Samples:
@@ -129,23 +147,24 @@ def with_signatures(samples: Samples, signatures: list[str], tokenizer) -> Sampl
 
 @dataclass(frozen=True, eq=False)
 class CalibrationChoice:
-    """The calibration that is used for own accounts, and how it and the other one were judged.
+    """The calibration that is used for own accounts, and how well it does on their halves.
 
     Attributes
     ----------
-    encoder : the encoder with the better calibration
+    encoder : the encoder with the calibration that is used
     name : "shipped" or "own"
     metrics : one column per calibration that was judged, "shipped" and perhaps "own"; its rows are
         the metrics of :func:`helpers.evaluation.calibration.calibration_metrics` and the number of
         accounts. Empty where nothing was judged
     reliability : name of a calibration -> its reliability bins
     messages : sentences for the user about what was found
-    judged : name of a calibration -> the encoder that was judged; its own calibration was not
-        fitted on the accounts that judged it
-    gallery : the newer halves of these accounts; None where nothing was judged
+    gallery : the newer halves of the accounts that judged; None where nothing was judged
     older : their older halves, in the same order; None where nothing was judged
+    log_ratio : (N, N), log-likelihood ratios, without bounds, of the older with the newer halves of
+        N accounts; of the own calibration each row is that of a fit in which this account took no
+        part
     able : number of accounts that can be cut in halves
-    fitted : numbers in the store, (N,), of the accounts that the own calibration is fitted on
+    fitted : numbers in the store of the accounts that the own calibration is fitted on
     """
 
     encoder: AuthorEncoder
@@ -153,9 +172,9 @@ class CalibrationChoice:
     metrics: pd.DataFrame
     reliability: dict[str, pd.DataFrame]
     messages: list[str]
-    judged: dict[str, AuthorEncoder]
     gallery: AccountGallery | None
     older: Samples | None
+    log_ratio: np.ndarray
     able: int
     fitted: np.ndarray
 
@@ -163,13 +182,14 @@ class CalibrationChoice:
 def choose_calibration(
     posts: OwnPosts, encoder: AuthorEncoder, costs: DetectionCosts = DetectionCosts(), seed: int = 0
 ) -> CalibrationChoice:
-    """Choose between the shipped calibration and one fitted on own accounts, by the lower Cllr.
+    """Fit the calibration on own accounts where there are enough, and judge it and the shipped one.
 
-    Only accounts with at least 2 * MIN_POSTS_OF_HALF posts are used, at most MAX_ACCOUNTS sampled
-    at random. On one part of them the "own" calibration is fitted; on the other part it and the
-    "shipped" one are judged. If the own one is better, it is fitted again on both parts. Where
-    there are fewer than 2 * ENOUGH such accounts, no own calibration is fitted and all of them
-    judge the shipped one; where there are fewer than two, nothing is judged.
+    Only accounts with at least 2 * MIN_POSTS_OF_HALF posts that the encoder can read are used, at
+    most MAX_ACCOUNTS sampled at random. They are cut in halves. From ENOUGH such accounts on, the
+    own calibration is fitted, which starts from the shipped one and leaves it as far as the
+    accounts say so: few accounts change little. It is judged twice, each time on a random half of
+    the accounts after a fit on the others; the one that is used is fitted on all. Of fewer accounts
+    the shipped calibration is used; where there are fewer than two, nothing is judged.
 
     Parameters
     ----------
@@ -182,72 +202,76 @@ def choose_calibration(
     seed : int
         seed of the random sample of accounts and of its parts.
     """
-    accounts = halves(posts.store, MIN_POSTS_OF_HALF)[0].authors
+    able = len(able_accounts(posts))
     nobody = np.empty(0, int)
-    if len(accounts) < 2:
+    nothing = np.empty((0, 0))
+    if able < 2:
         message = f"No two accounts have {2 * MIN_POSTS_OF_HALF} posts: nothing could be checked."
         return CalibrationChoice(
-            encoder, "shipped", pd.DataFrame(), {}, [message], {}, None, None, len(accounts), nobody
+            encoder, "shipped", pd.DataFrame(), {}, [message], None, None, nothing, able, nobody
         )
-
+    gallery, older = split_half_trials(posts, encoder, seed)
+    can_be_read = np.flatnonzero([is_read(problem) for problem in gallery.problems])
+    if 2 <= len(can_be_read) < len(gallery):
+        older = older[can_be_read]
+        gallery = posts.gallery(encoder, gallery.targets[can_be_read])
+    scores = gallery.model.score_matrix(older, gallery.targets, MAX_TOKENS)
+    log_ratios = {"shipped": _log_ratio(gallery, older, scores)}
     messages = []
-    encoders = {"shipped": encoder}
-    judging_posts = posts
-    drawn_accounts = np.random.default_rng(seed).permutation(accounts)[:MAX_ACCOUNTS]
-    if len(accounts) >= 2 * ENOUGH:
-        judging, fitting = np.array_split(drawn_accounts, 2)
-        judging_posts = subset_of_accounts(posts, judging)
-        fitting_posts = subset_of_accounts(posts, fitting)
-        encoders["own"] = encoder.calibrated_on(fitting_posts.store, posts.hours)
+    fitted = nobody
+    if len(older) >= ENOUGH:
+        log_ratios["own"] = _left_out_log_ratio(gallery, older, scores, seed)
+        rows = np.arange(len(older))
+        encoder = encoder.calibrated_by(scores, older, gallery.targets, rows, posts.hours)
+        gallery = replace(gallery, encoder=encoder)
+        fitted = older.authors
     else:
         messages.append(
-            f"{len(accounts)} accounts can be cut in halves, too few to fit a calibration on."
+            f"{len(older)} accounts can be cut in halves, too few to fit a calibration on."
         )
-    gallery, older = split_half_trials(judging_posts, encoder, seed)
     metrics = {}
     reliability = {}
-    for name, judged_encoder in encoders.items():
-        judged_gallery = replace(gallery, encoder=judged_encoder)
-        judgement, bins = _judge(judged_gallery, older, costs)
-        metrics[name] = judgement.value
-        reliability[name] = bins
+    for name, log_ratio in log_ratios.items():
+        llr = log_ratio.clip(*gallery.use.bounds(gallery.reference_count))
+        metrics[name], reliability[name] = _judge(llr, costs)
+    used = list(log_ratios)[-1]
     table = pd.DataFrame(metrics)
-    better = table.loc["Cllr"].idxmin()
-    fitted = nobody
-    if better == "own":
-        fitted = np.sort(drawn_accounts)
-        fitting_posts = subset_of_accounts(posts, fitted)
-        encoder = encoder.calibrated_on(fitting_posts.store, posts.hours)
-    messages += _messages(table, better, len(older))
+    messages += _messages(table, used, len(older))
+    log_ratio = log_ratios[used]
     return CalibrationChoice(
-        encoder,
-        better,
-        table,
-        reliability,
-        messages,
-        encoders,
-        replace(gallery, encoder=encoders[better]),
-        older,
-        len(accounts),
-        fitted,
+        encoder, used, table, reliability, messages, gallery, older, log_ratio, able, fitted
     )
 
 
-def _messages(table, better, accounts):
+def _log_ratio(gallery, older, scores):
+    """Return the log-likelihood ratios, without bounds, of older halves with a gallery's."""
+    counts = (older.count[:, None], gallery.targets.count)
+    return gallery.use.log_ratio(scores, *counts, gallery.reference_count)
+
+
+def _left_out_log_ratio(gallery, older, scores, seed):
+    """Return the log-likelihood ratios of own calibrations, each row of one fitted on others."""
+    shuffled = np.random.default_rng(seed).permutation(len(older))
+    parts = np.array_split(shuffled, 2)
+    log_ratio = np.empty(scores.shape)
+    for judging, fitting in (parts, reversed(parts)):
+        own = gallery.encoder.calibrated_by(
+            scores, older, gallery.targets, np.sort(fitting), gallery.hours
+        )
+        judged = replace(gallery, encoder=own)
+        log_ratio[judging] = _log_ratio(judged, older[judging], scores[judging])
+    return log_ratio
+
+
+def _messages(table, used, accounts):
     """Return sentences that say which calibration is used, and what speaks against it."""
-    used = table[better]
+    judged = table[used]
     few = " So few accounts cannot show that the probabilities are right."
     messages = [
-        f"The {better} calibration is used: Cllr {used.Cllr:.2f} on {accounts} accounts that it "
+        f"The {used} calibration is used: Cllr {judged.Cllr:.2f} on {accounts} accounts that it "
         f"was not fitted on.{few if accounts < PROVING_ACCOUNTS else ''}"
     ]
-    cheapest = table.loc["DCF"].idxmin()
-    if table[cheapest].DCF < used.DCF:
-        messages.append(
-            f"The {cheapest} calibration is not used: its Cllr is {table[cheapest].Cllr:.2f}. But "
-            f"its detection cost (DCF) is lower: {table[cheapest].DCF:.3f}, against {used.DCF:.3f}."
-        )
-    loss = used.Cllr - used.minCllr
+    loss = judged.Cllr - judged.minCllr
     if loss > MAX_CALIBRATION_LOSS:
         messages.append(
             f"Calibration loses {loss:.2f} bits (Cllr minus minCllr): these texts are unlike those "
@@ -256,16 +280,12 @@ def _messages(table, better, accounts):
     return messages
 
 
-def _judge(gallery, older, costs):
-    """Return metrics and reliability bins of a calibration, on all older with all newer halves."""
-    ratios = []
-    for rows, scores in gallery.model.scores(older, gallery.targets, MAX_TOKENS):
-        ratios.append(gallery.llr(scores, older.count[rows][:, None]))
-    llr = np.concatenate(ratios)
+def _judge(llr, costs):
+    """Return metrics and reliability bins of the ratios (N, N) of older with newer halves."""
     same = np.eye(len(llr), dtype=bool)
     table = calibration_metrics(llr.ravel(), same.ravel(), costs)
     table.loc["accounts"] = len(llr)
-    return table, reliability_bins(llr.ravel(), same.ravel())
+    return table.value, reliability_bins(llr.ravel(), same.ravel())
 
 
 def subset_of_accounts(posts: OwnPosts, accounts: np.ndarray) -> OwnPosts:

@@ -26,6 +26,8 @@ from .scores import refuse_nan
 # are higher than in calibration, every account would seem to have one.
 MIN_PRIOR = 0.01
 MAX_PRIOR = 0.5
+USUAL_PRIOR = 0.05  # the share that is expected before anything is read, as strong as
+BELIEVED_QUERIES = 20  # so many queries
 PRIOR_STEPS = 300  # of expectation maximisation
 
 
@@ -118,8 +120,9 @@ def fit_calibration(
 def estimate_prior(log_odds: np.ndarray) -> float:
     """Estimate the share of queries whose author has a target, from their likelihood ratios.
 
-    Expectation maximisation: the share is the mean of the probabilities that it gives itself. It is
-    at least MIN_PRIOR and at most MAX_PRIOR.
+    Expectation maximisation: the share is the mean of the probabilities that it gives itself. It
+    starts from what is usual: BELIEVED_QUERIES more queries count, of which USUAL_PRIOR have a
+    target, so that few queries move it little. It is at least MIN_PRIOR and at most MAX_PRIOR.
 
     Parameters
     ----------
@@ -137,7 +140,8 @@ def estimate_prior(log_odds: np.ndarray) -> float:
     refuse_nan(log_odds, "likelihood ratios")
     share = MIN_PRIOR
     for _ in range(PRIOR_STEPS):
-        share = expit(log_odds + logit(share)).mean()
+        with_target = expit(log_odds + logit(share)).sum() + BELIEVED_QUERIES * USUAL_PRIOR
+        share = with_target / (len(log_odds) + BELIEVED_QUERIES)
         share = float(np.clip(share, MIN_PRIOR, MAX_PRIOR))
     return share
 

@@ -132,63 +132,54 @@ def test_only_the_largest_are_kept(tmp_path, encoder):
     assert mine.card["accounts_beyond_the_largest"] == 2 and len(mine.gallery(encoder)) == 4
 
 
-def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch):
+def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     for module in ("validation", "encoder", "gallery"):
         monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
-    fitted = []
-    original = type(encoder).calibrated_on
-    monkeypatch.setattr(
-        type(encoder),
-        "calibrated_on",
-        lambda self, store, hours: (fitted.append(store.authors), original(self, store, hours))[1],
-    )
+    fits = []
+    original = type(encoder).calibrated_by
+
+    def watched(self, scores, first, last, rows, hours):
+        fits.append(set(rows))
+        return original(self, scores, first, last, rows, hours)
+
+    monkeypatch.setattr(type(encoder), "calibrated_by", watched)
     choice = validation.choose_calibration(mine, encoder)
-    used, table, curves = choice.encoder, choice.metrics, choice.reliability
-    said, encoders = choice.messages, choice.judged
-    assert (
-        set(table) == set(curves) == set(encoders) == {"shipped", "own"}
-        and encoders["shipped"] is encoder
-    )
-    better = table.loc["Cllr"].idxmin()
-    assert choice.name == better and (len(choice.fitted) > 0) == (better == "own")
-    assert len(choice.gallery) == len(choice.older) == table.loc["accounts", "own"]
-    assert f"The {better} calibration is used" in said[0] and (used is encoder) == (
-        better == "shipped"
-    )
-    assert fitted[0] + table.loc["accounts", "own"] <= len(mine.names) + 1
+    table = choice.metrics
+    count = len(choice.older)
+    everybody = set(range(count))
+    assert fits[0] | fits[1] == everybody == fits[2] and not fits[0] & fits[1]
+    assert set(table) == set(choice.reliability) == {"shipped", "own"} and choice.name == "own"
+    assert len(choice.gallery) == count == table.loc["accounts", "own"] == len(choice.fitted)
+    assert "The own calibration is used" in choice.messages[0]
     assert (table.loc["Cllr"] >= table.loc["minCllr"]).all()
+    # the rows of the accounts that the second fit saw are those of the first fit
+    scores = choice.gallery.model.score_matrix(choice.older, choice.gallery.targets, 128)
+    fitted = np.array(sorted(fits[0]))
+    own = encoder.calibrated_by(scores, choice.older, choice.gallery.targets, fitted, mine.hours)
+    judged = np.array(sorted(fits[1]))
+    use = own.uses[encoder.use(True, mine.hours)]
+    posts = (choice.older.count[judged][:, None], choice.gallery.targets.count)
+    expected = use.log_ratio(scores[judged], *posts, count)
+    np.testing.assert_allclose(choice.log_ratio[judged], expected, rtol=1e-5)
+
+
+def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monkeypatch):
+    before = validation.choose_calibration(mine, encoder)
+    problems = np.full(len(before.older), "", object)
+    problems[:3] = "40% of the text is letters that the encoder cannot read"
+    problems[3] = "writes Spanish, for which no probability was checked"
+    monkeypatch.setattr(AccountGallery, "problems", problems)
+    after = validation.choose_calibration(mine, encoder)
+    assert len(after.older) == len(before.older) - 3
+    assert after.fitted.tolist() == before.fitted[3:].tolist()
 
 
 def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
     choice = validation.choose_calibration(
         validation.subset_of_accounts(mine, np.arange(10)), encoder
     )
-    used, table, said, encoders = choice.encoder, choice.metrics, choice.messages, choice.judged
-    assert used is encoder and list(table) == ["shipped"] == list(encoders)
-    assert "too few" in said[0] and "shipped calibration is used" in said[1]
-
-
-def test_cllr_decides_and_the_other_calibration_is_named_where_it_costs_less(
-    mine, encoder, monkeypatch
-):
-    for module in ("validation", "encoder", "gallery"):
-        monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
-    judged = iter([{"Cllr": 0.1, "DCF": 0.6}, {"Cllr": 0.2, "DCF": 0.3}])
-    monkeypatch.setattr(
-        validation,
-        "_judge",
-        lambda *_: (
-            pd.DataFrame({"value": {"minCllr": 0.1, "accounts": 20, **next(judged)}}),
-            pd.DataFrame(),
-        ),
-    )
-    choice = validation.choose_calibration(mine, encoder)
-    used, said = choice.encoder, choice.messages
-    assert used is encoder and "The shipped calibration is used: Cllr 0.10" in said[0]
-    assert said[1] == (
-        "The own calibration is not used: its Cllr is 0.20. But its detection cost (DCF) is "
-        "lower: 0.300, against 0.600."
-    )
+    assert choice.encoder is encoder and list(choice.metrics) == ["shipped"]
+    assert "too few" in choice.messages[0] and "shipped calibration is used" in choice.messages[1]
 
 
 def test_counting_is_compared_with(mine, encoder):

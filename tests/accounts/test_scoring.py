@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import logit
 
 from helpers.accounts import scoring
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.samples import distant_halves
 from helpers.evaluation.calibration import (
+    BELIEVED_QUERIES,
     MAX_PRIOR,
     MIN_PRIOR,
+    USUAL_PRIOR,
     estimate_prior,
 )
 
@@ -54,15 +57,30 @@ def test_the_estimated_prior_is_the_likeliest_one(share):
     estimated = estimate_prior(log_odds)
 
     def loss(prior):
-        return -np.log(1 - prior + prior * np.exp(log_odds)).sum()
+        believed = USUAL_PRIOR * np.log(prior) + (1 - USUAL_PRIOR) * np.log(1 - prior)
+        likelihood = np.log(1 - prior + prior * np.exp(log_odds)).sum()
+        return -likelihood - BELIEVED_QUERIES * believed
 
     likeliest = minimize_scalar(loss, (0, 1), (0, 1), method="bounded").x
     assert estimated == pytest.approx(likeliest, abs=1e-3)
     assert estimated == pytest.approx(share, abs=0.03)
 
 
+@pytest.mark.parametrize("queries", [40, 100, 500])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.2])
+def test_the_estimated_prior_of_few_queries_errs_little(queries, share):
+    errors = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        has_target = np.arange(queries) < share * queries
+        log_odds = rng.normal(np.where(has_target, 5.0, -4.0), 2.0)
+        errors.append(logit(estimate_prior(log_odds)) - logit(max(share, MIN_PRIOR)))
+    assert -0.5 < np.mean(errors) < 1.8, "towards the usual prior, and less with more queries"
+    assert np.mean(np.abs(errors)) < {40: 1.8, 100: 1.0, 500: 0.3}[queries]
+
+
 def test_an_estimated_prior_has_bounds():
-    assert estimate_prior(np.full(50, -9.0)) == pytest.approx(MIN_PRIOR)
+    assert estimate_prior(np.full(500, -9.0)) == pytest.approx(MIN_PRIOR)
     assert estimate_prior(np.full(50, 9.0)) == pytest.approx(MAX_PRIOR)
 
 
@@ -78,11 +96,26 @@ def test_own_accounts_move_the_ratios_along_a_line(encoder, mine):
     assert slope[0] > 0
 
 
-def test_scores_that_say_nothing_are_no_evidence(encoder, mine, monkeypatch):
+def test_few_accounts_move_the_line_less(encoder, mine):
+    first, last = distant_halves(mine.store, *scoring.OWN_POSTS)
+    scores = encoder.model(True, mine.hours).score_matrix(first, last, 128) * 3
+    slopes = []
+    for count in (2, len(first)):
+        rows = np.arange(count)
+        own = encoder.calibrated_by(scores, first, last, rows, mine.hours).uses["gallery_hours"]
+        slopes.append(
+            own.calibration.weights[0] / encoder.uses["gallery_hours"].calibration.weights[0]
+        )
+    assert abs(slopes[0] - 1) < abs(slopes[1] - 1)
+
+
+def test_scores_that_say_nothing_are_no_evidence(encoder, mine):
     first, last = distant_halves(mine.store, *scoring.OWN_POSTS)
     of_others = last[np.roll(np.arange(len(last)), 1)]
-    monkeypatch.setattr(scoring, "distant_halves", lambda *_: (first, of_others))
-    own = encoder.calibrated_on(mine.store, mine.hours).uses["gallery_hours"]
+    scores = encoder.model(True, mine.hours).score_matrix(first, of_others, 128)
+    rows = np.arange(len(first))
+    fitted = encoder.calibrated_by(scores, first, of_others, rows, mine.hours)
+    own = fitted.uses["gallery_hours"]
     scores = np.array([-9.0, 0.0, 9.0])
     np.testing.assert_allclose(own.llr(scores, 16, 16, targets=len(first)), 0, atol=1e-12)
 

@@ -6,7 +6,7 @@ again that rounding may have misplaced, so that its result is exact. The second 
 codes (Gao and Long 2024; with more bits Gao et al. 2025): the sign and one more bit of each
 coordinate after a random rotation, 84 bytes for 256 coordinates. It may miss an account. With a
 million accounts of 256 dimensions, one core takes 34 ms per query by products, and 16 ms by codes,
-which find 0.999 of the exact top 100 (``benchmarks/index.py``); making the codes takes 22 s. With
+which find 0.999 of the exact top 100; making the codes takes 22 s. With
 the 1,028 dimensions of the encoder that ships, and vectors of a million accounts with four short
 posts, it is 109 ms by products and 35 ms by codes, which find 0.9999; the codes take 118 s.
 Inverted lists (IVF) would read fewer codes, but how many they must read depends on the archive: of

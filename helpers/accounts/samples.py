@@ -32,7 +32,8 @@ def samples_of(
 ) -> Samples:
     """Make one sample of each account's texts, cleaned as notebook 01 cleans them.
 
-    Posts that are empty after cleaning are dropped.
+    Posts that are empty after cleaning are dropped; of more than MOST_POSTS posts, so many are
+    taken, evenly spread over the list.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ def samples_of(
         topic=topic[is_kept],
         author_offsets=kept_before[account_ends],
     )
-    return whole_accounts(store)
+    return spread_posts(store, whole_accounts(store).authors)
 
 
 def _check_lists(posts, times, topics) -> None:

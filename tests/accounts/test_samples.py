@@ -175,3 +175,12 @@ def test_stores_are_joined_and_cut(encoder):
     assert joined.store.tokens.tolist() == [*first.store.tokens, *second.store.tokens]
     alone = module.in_memory(joined[np.array([2])])
     assert alone.store.tokens.tolist() == second.store.tokens.tolist()
+
+
+def test_of_an_account_of_many_texts_evenly_spread_ones_are_read(encoder, monkeypatch):
+    texts = [f"this is what number {number} says" for number in range(10)]
+    monkeypatch.setattr(module.spread_posts, "__defaults__", (None, 4))
+    samples = module.samples_of([texts, texts[:3]], encoder.tokenizer)
+    assert samples.count.tolist() == [4, 3]
+    read = module.texts_of(samples.store, np.arange(4), encoder.tokenizer)
+    assert [text.split()[4] for text in read] == ["0", "3", "6", "9"]

@@ -8,7 +8,7 @@ may be the answer. What an account says of its neighbours in the list may be kno
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -120,7 +120,8 @@ def score_list(
     """Score every account of a list with every other.
 
     A pair's score is the mean of two: the first posts of one with the last posts of the other, both
-    ways. So it is symmetric.
+    ways. So it is symmetric. What a member says of a list is kept with its embeddings: other
+    weights, and another number of neighbours, need no second product.
 
     Parameters
     ----------
@@ -135,17 +136,23 @@ def score_list(
     (N, N) float32; what stands on the diagonal means nothing
     """
     members = as_model(model).used_members
-    own_column = np.arange(len(accounts))
     scores_of_members = []
     for member in members:
         gallery, queries = member.opened(accounts.first, accounts.last, max_tokens)
-        blocks = gallery.scores(queries, own_column)
-        scores = np.concatenate([block.copy() for _, block in blocks])
-        scores = (scores + scores.T) / 2
-        if neighbours is not None:
-            scores = neighbour_norm(scores, neighbours)
-        scores_of_members.append(scores)
+        key = ("both ways", gallery, accounts.last, max_tokens)
+        scores = member.embeddings.once(key, partial(_both_ways, gallery, queries))
+        if neighbours is None:
+            scores_of_members.append(scores.copy())  # the first one is overwritten
+        else:
+            scores_of_members.append(neighbour_norm(scores, neighbours))
     return fuse(scores_of_members, [member.weight for member in members])
+
+
+def _both_ways(gallery, queries):
+    """Return the mean score of every pair of accounts, (N, N) float32."""
+    blocks = gallery.scores(queries, np.arange(gallery.rows.shape[0]))
+    scores = np.concatenate([block.copy() for _, block in blocks])
+    return (scores + scores.T) / 2
 
 
 def fit_list_match(

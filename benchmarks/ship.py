@@ -5,7 +5,8 @@
 What is measured goes into a table of results: ranking of 16 against 16 posts in one gallery, beside
 the TF-IDF that the gallery fits itself, each with s-norm and with AS-norm; and what a decision is
 worth: calibration, recall and false links of pairs that are judged alone, and R@P90 in an open
-world, where half of the accounts have nobody in the gallery.
+world, where half of the accounts have nobody in the gallery. With ``--sizes`` it is calibration
+alone, at several numbers of posts and of accounts.
 """
 
 import argparse
@@ -15,9 +16,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.accounts.encoder import COUNTED, MAX_TOKENS, USES, AuthorEncoder
+from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, USES, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.passages import without_passages
+from helpers.accounts.samples import distant_halves
 from helpers.core import results
 from helpers.core.names import label, short_name
 from helpers.core.paths import Run
@@ -25,10 +27,13 @@ from helpers.evaluation import calibration, ranking
 from helpers.evaluation.bootstrap import bootstrap_means, metric_table
 from helpers.evaluation.models import GalleryTfidf, as_model, with_as_norm, with_s_norm
 from helpers.tokens import tokenizer as tokenizers
-from helpers.tokens.store import build_store, open_store
+from helpers.tokens.store import TokenStore, build_store, open_store
 from helpers.training.experiment import load_trained
 
 POSTS = 16
+SIZES = (4, 16, 64, 256)  # posts a side, for ``--sizes``
+GALLERIES = (40, 100)  # accounts in a gallery, besides all
+GALLERY_DRAWS = 3  # galleries of so many accounts whose mean is recorded
 
 
 def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
@@ -64,15 +69,51 @@ def calibrated_anew(run: Run, encoder: AuthorEncoder, folder: Path) -> AuthorEnc
     return AuthorEncoder(tokenizer, encoder.members, uses, encoder.card)
 
 
+def store_as_in_use(encoder: AuthorEncoder, posts: Path, folder: Path) -> TokenStore:
+    """Return the posts of a table as an encoder reads them, without shared passages."""
+    tokenizer = encoder.tokenizer
+    whole = build_store(
+        posts, folder, tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary
+    )
+    return without_passages(whole, encoder.kinds)[0]
+
+
+def measure_sizes(encoder: AuthorEncoder, store: TokenStore, split: str, file: Path) -> None:
+    """Record Cllr and minCllr by posts a side, the first and the last, and accounts in the gallery.
+
+    Of a gallery with fewer accounts than there are, it is the mean over GALLERY_DRAWS of them.
+    """
+    model = encoder.model(True, False)
+    about = {"protocol": "own accounts, sizes", "split": split, "max_tokens": MAX_TOKENS}
+    for size in SIZES:
+        first, last = distant_halves(store, size, size)
+        order = np.random.default_rng(0).permutation(len(first))
+        galleries = {"all": [order]}
+        for accounts in GALLERIES:
+            if accounts < len(first):
+                starts = accounts * np.arange(GALLERY_DRAWS)
+                galleries[str(accounts)] = [np.roll(order, -start)[:accounts] for start in starts]
+        for accounts, draws in galleries.items():
+            if len(draws[0]) < ENOUGH:
+                continue
+            tables = []
+            for rows in draws:
+                scores = model.score_matrix(first[rows], last[rows], MAX_TOKENS)
+                tables.append(decisions(encoder, "gallery", scores, size).loc[["Cllr", "minCllr"]])
+            name = f"{size} posts, {accounts} accounts"
+            count = {"queries": len(draws[0]), "targets": len(draws[0]), "sample_size": size}
+            results.record(
+                file, sum(tables) / len(tables), model=name, label=name, **count, **about
+            )
+            print(split, name, flush=True)
+
+
 def measure(
     encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Path, folder: Path
 ) -> None:
     """Record how an encoder ranks and decides among the accounts of a posts table."""
     tokenizer = encoder.tokenizer
-    whole = build_store(
-        posts, folder, tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary
-    )
-    store, _ = without_passages(whole, encoder.kinds)  # as in use
+    store = store_as_in_use(encoder, posts, folder)
     trials = ranking.ranking_trials(store, POSTS)
     models = {
         name: ("gallery", encoder.model(True, False)),
@@ -125,11 +166,13 @@ def open_world(scores: np.ndarray) -> pd.DataFrame:
     return metric_table({"open_R@P90": right[precise].max(initial=0) / present.sum()})
 
 
-def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFrame:
+def decisions(
+    encoder: AuthorEncoder, use: str, scores: np.ndarray, posts: int = POSTS
+) -> pd.DataFrame:
     """Return Cllr, minCllr, recall and false links per 10,000 pairs at the default costs."""
     same = np.eye(len(scores), dtype=bool)
     targets = len(scores) if use.startswith("gallery") else 2
-    llr = encoder.uses[use].llr(scores, POSTS, POSTS, targets)
+    llr = encoder.uses[use].llr(scores, posts, posts, targets)
     linked = llr >= LINK_COSTS.threshold
     rates = bootstrap_means({"found": linked.diagonal()}, np.arange(len(scores)), 1000, 0)
     measured = {
@@ -177,6 +220,9 @@ def main() -> None:
     parser.add_argument(
         "--calibrate", action="store_true", help="fit the uses of what is there anew"
     )
+    parser.add_argument(
+        "--sizes", action="store_true", help="measure calibration alone, at several sizes"
+    )
     parser.add_argument("--name", default="open_small", help="of its rows in the table of results")
     parser.add_argument("--results", required=True, help="the table of results")
     parser.add_argument(
@@ -203,6 +249,10 @@ def main() -> None:
         for each in options.on:
             split, _, posts = each.partition("=")
             tokens = folder.parent / f"{folder.name}-{split}"
+            if options.sizes:
+                store = store_as_in_use(encoder, Path(posts), tokens)
+                measure_sizes(encoder, store, split, Path(options.results))
+                continue
             measure(encoder, Path(posts), split, options.name, Path(options.results), tokens)
 
 

@@ -6,13 +6,16 @@ may be the answer. What an account says of its neighbours in the list may be kno
 :func:`helpers.evaluation.score_norm.neighbour_norm`; who is whose second account may not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ..core import results
+from ..core.paths import Run
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import metric_table, percentile_interval, resample_weights
@@ -120,7 +123,8 @@ def score_list(
     """Score every account of a list with every other.
 
     A pair's score is the mean of two: the first posts of one with the last posts of the other, both
-    ways. So it is symmetric.
+    ways. So it is symmetric. What a member says of a list is kept with its embeddings: other
+    weights, and another number of neighbours, need no second product.
 
     Parameters
     ----------
@@ -135,17 +139,23 @@ def score_list(
     (N, N) float32; what stands on the diagonal means nothing
     """
     members = as_model(model).used_members
-    own_column = np.arange(len(accounts))
     scores_of_members = []
     for member in members:
         gallery, queries = member.opened(accounts.first, accounts.last, max_tokens)
-        blocks = gallery.scores(queries, own_column)
-        scores = np.concatenate([block.copy() for _, block in blocks])
-        scores = (scores + scores.T) / 2
-        if neighbours is not None:
-            scores = neighbour_norm(scores, neighbours)
-        scores_of_members.append(scores)
+        key = ("both ways", gallery, accounts.last, max_tokens)
+        scores = member.embeddings.once(key, partial(_both_ways, gallery, queries))
+        if neighbours is None:
+            scores_of_members.append(scores.copy())  # the first one is overwritten
+        else:
+            scores_of_members.append(neighbour_norm(scores, neighbours))
     return fuse(scores_of_members, [member.weight for member in members])
+
+
+def _both_ways(gallery, queries):
+    """Return the mean score of every pair of accounts, (N, N) float32."""
+    blocks = gallery.scores(queries, np.arange(gallery.rows.shape[0]))
+    scores = np.concatenate([block.copy() for _, block in blocks])
+    return (scores + scores.T) / 2
 
 
 def fit_list_match(
@@ -288,6 +298,37 @@ def second_account_metrics(
     ]
     low, high = percentile_interval(resampled, len(METRICS))
     return metric_table(dict(zip(names, values)), low, high)
+
+
+def record_metrics(
+    files: Run | Path,
+    scores: dict[str, np.ndarray],
+    accounts: AccountList,
+    labels: dict[str, str],
+    compared: Iterable[tuple[str, str]] = (),
+    seed: int = 0,
+    **measured: object,
+) -> None:
+    """Record the metrics of several systems on one list, and paired differences of two of them.
+
+    Parameters
+    ----------
+    files : the run, or the path of a table of results
+    scores : identifier of each system -> (N, N), its scores
+    accounts : the N accounts
+    labels : identifier of each system -> its readable name
+    compared : pairs of identifiers: the base that is subtracted, and the system
+    seed : seed of the bootstrap
+    **measured : fields of :class:`helpers.core.results.Measured`, such as protocol and split
+    """
+    measured["targets"] = len(accounts)
+    measured["queries"] = int(accounts.same.any(1).sum())
+    for model, values in scores.items():
+        table = second_account_metrics(values, accounts, seed=seed)
+        results.record(files, table, model=model, label=labels[model], **measured)
+    for base, model in compared:
+        table = second_account_metrics(scores[model], accounts, scores[base], seed)
+        results.record(files, table, model=model, base=base, label=labels[model], **measured)
 
 
 def _difference(answers, weights):

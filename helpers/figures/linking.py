@@ -5,6 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from ..core.names import label
+from ..core.results import LOWER_IS_BETTER
 from .results import best_system, select_results
 from .style import DARK, DOTTED, colour_map, error_bars, html_label, set_title
 
@@ -56,8 +57,10 @@ def _best_of(curves: dict, kind: str) -> str:
     return f", the {best} of {len(curves)} {kind}"
 
 
-def error_by_size(results: pd.DataFrame, against: str = "sample_size") -> go.Figure:
-    """Draw the EER of each system by the number of posts in a target, with its interval.
+def metric_by_size(
+    results: pd.DataFrame, metric: str = "EER", against: str = "sample_size"
+) -> go.Figure:
+    """Draw a metric of each system by the number of posts in a target, with its interval.
 
     Points of several systems at one size are shifted sideways; hovering shows the true size.
 
@@ -66,6 +69,8 @@ def error_by_size(results: pd.DataFrame, against: str = "sample_size") -> go.Fig
     results : DataFrame
         tidy rows, columns ``model, label, metric, value, low, high`` and the one of ``against``;
         rows of other metrics and paired differences are left out
+    metric : str
+        the metric to draw
     against : str
         name of the column that holds the number of posts in a target
 
@@ -73,7 +78,7 @@ def error_by_size(results: pd.DataFrame, against: str = "sample_size") -> go.Fig
     ----------
     khan2021, Figure 6
     """
-    rows = select_results(results, "EER", ("model", against))
+    rows = select_results(results, metric, ("model", against))
     colours = colour_map(rows.name)
     rows = rows.sort_values(against, kind="stable")
     figure = go.Figure()
@@ -91,15 +96,18 @@ def error_by_size(results: pd.DataFrame, against: str = "sample_size") -> go.Fig
             hovertemplate="%{customdata} posts: %{y:.3f}",
         )
     sizes = sorted(set(rows[against]))
-    names = [str(size) for size in sizes]
+    names = [f"{size:,}" for size in sizes]
     figure.update_xaxes(title="posts in a target", type="log", tickvals=sizes, ticktext=names)
-    title = "EER, with 95% intervals" if error_bars(rows) else "EER"
-    figure.update_yaxes(title=title, rangemode="tozero")
+    axis = html_label(metric)
+    if error_bars(rows):
+        axis += ", with 95% intervals"
+    figure.update_yaxes(title=axis, rangemode="tozero")
 
-    top = best_system(rows[rows[against] == sizes[-1]], "EER")
+    top = best_system(rows[rows[against] == sizes[-1]], metric)
     of_top = rows[rows.model == top.model].value
+    best = "lowest" if metric in LOWER_IS_BETTER else "highest"
     finding = (
-        f"{top.plain} has the lowest EER with {_posts(sizes[-1])} in a target: "
+        f"{top.plain} has the {best} {label(metric)} with {_posts(sizes[-1])} in a target: "
         f"{of_top.iloc[-1]:.3f}, against {of_top.iloc[0]:.3f} with {_posts(sizes[0])}"
     )
     return set_title(figure, finding)
@@ -108,7 +116,7 @@ def error_by_size(results: pd.DataFrame, against: str = "sample_size") -> go.Fig
 def _posts(number: int) -> str:
     if number == 1:
         return "1 post"
-    return f"{number} posts"
+    return f"{number:,} posts"
 
 
 def reliability_diagram(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.accounts.samples import distant_halves
 from helpers.core import paths, results
 from tests.factories import posts_table
 
@@ -60,6 +61,24 @@ def test_rows_of_all_models_are_recorded(encoder, posts, tmp_path):
         and names["open_small_hours"] == "open-small, hours"
     )
     assert names["tfidf_subword_gallery"] == "TF-IDF subword, s-norm"
+
+
+def test_calibration_is_recorded_by_posts_and_accounts(encoder, posts, tmp_path, monkeypatch):
+    monkeypatch.setattr(ship, "SIZES", (8, 10_000))
+    store = ship.store_as_in_use(encoder, posts, posts.parent / "tokens")
+    model = encoder.model(True, False)
+    with model.inference():
+        ship.measure_sizes(encoder, store, "test", tmp_path / "results.csv")
+    rows = results.read(tmp_path / "results.csv").set_index(["label", "metric"])
+    assert set(rows.index.get_level_values(0)) == {"8 posts, 40 accounts", "8 posts, all accounts"}
+    assert rows.targets["8 posts, 40 accounts", "Cllr"] == 40
+    first, last = distant_halves(store, 8, 8)
+    scores = model.score_matrix(first, last, ship.MAX_TOKENS)
+    llr = encoder.uses["gallery"].llr(scores, 8, 8, len(first))
+    same = np.log2(1 + np.exp(-llr.diagonal())).mean()
+    different = np.log2(1 + np.exp(llr[~np.eye(len(llr), dtype=bool)])).mean()
+    value = rows.value["8 posts, all accounts", "Cllr"]
+    np.testing.assert_allclose(value, (same + different) / 2, atol=1e-4)
 
 
 @pytest.mark.parametrize(

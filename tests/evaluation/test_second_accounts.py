@@ -1,9 +1,14 @@
 """Second accounts: every number against a loop over pairs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.accounts.samples import spread_posts
+from helpers.core import results
+from helpers.encoders.base import embed
 from helpers.evaluation import second_accounts
 from helpers.evaluation.match_fitting import fit_match
 from helpers.evaluation.matching import MatchConfig
@@ -17,6 +22,7 @@ from helpers.evaluation.second_accounts import (
     fit_list_match,
     match_list,
     mutual_pairs,
+    record_metrics,
     score_list,
     second_account_metrics,
 )
@@ -136,6 +142,23 @@ def test_a_difference_to_itself_is_nothing_and_intervals_hold_the_value():
     assert not difference.to_numpy().any()
 
 
+def test_systems_and_their_differences_are_recorded(tmp_path):
+    accounts = accounts_of(np.repeat(np.arange(15), 2))
+    scores = {"a": random_scores(30), "b": random_scores(30, seed=1)}
+    about = {"protocol": "p", "split": "all", "sample_size": 4}
+    labels = {"a": "A", "b": "B"}
+    record_metrics(tmp_path / "r.csv", scores, accounts, labels, [("a", "b")], 3, **about)
+    rows = results.read(tmp_path / "r.csv").set_index(["model", "base"])
+    assert (rows.targets == 30).all() and (rows.queries == 30).all()
+    assert rows.loc[("b", "a"), "label"].unique() == ["B"]
+    for key, table in {
+        ("a", ""): second_account_metrics(scores["a"], accounts, seed=3),
+        ("b", "a"): second_account_metrics(scores["b"], accounts, scores["a"], 3),
+    }.items():
+        assert list(rows.loc[key, "metric"]) == list(table.index)
+        np.testing.assert_allclose(rows.loc[key, ["value", "low", "high"]], table, atol=1e-12)
+
+
 def test_who_shares_a_surname_only_is_left_out():
     person = [0, 0, 1, 2]
     scores = np.zeros((4, 4), np.float32)
@@ -204,6 +227,29 @@ def test_a_list_is_scored_both_ways(store):
     normed = score_list(model, accounts, neighbours=3)
     expected = sum(neighbour_norm(scores, 3) for scores in apart) / 2
     np.testing.assert_allclose(normed[off], expected[off], atol=1e-5)
+
+
+def test_members_score_a_list_once_and_whatever_is_asked_of_it_changes_nothing(store, monkeypatch):
+    accounts = account_list(store, people_of([0, 0, 1, 1, 2, 3, 4]), posts=8)
+    model = Model.fuse({"a": with_s_norm(HabitCounts()), "b": HabitCounts(hours=True)})
+    plain = score_list(model, accounts)
+    normed = score_list(model, accounts, neighbours=3)
+    monkeypatch.setattr(second_accounts, "_both_ways", pytest.fail)
+    np.testing.assert_array_equal(score_list(model, accounts), plain)
+    weighted = Model.fuse({"a": model.members[0], "b": model.members[1]}, {"a": 1.0, "b": 0.0})
+    assert (score_list(weighted, accounts, neighbours=3) != normed).any()
+    np.testing.assert_array_equal(score_list(model, accounts, neighbours=3), normed)
+
+
+def test_whole_accounts_are_compared_as_in_a_loop(store):
+    accounts = account_list(store, people_of([0, 0, 1, 1, 2, 3, 4]), posts=8)
+    spread = spread_posts(store, accounts.first.authors, 12)
+    scores = score_list(HabitCounts(), replace(accounts, first=spread, last=spread))
+    rows = embed(HabitCounts(), spread)
+    for one in range(len(accounts)):
+        for other in range(len(accounts)):
+            if one != other:
+                np.testing.assert_allclose(scores[one, other], rows[one] @ rows[other], atol=1e-5)
 
 
 def test_order_of_accounts_decides_nothing(store):

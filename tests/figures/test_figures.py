@@ -233,7 +233,7 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
         "LSA-WCCN links 20%",
     ),
     (
-        lambda last: linking.error_by_size(by_size({"stream": 0.4}, {"stream": last})),
+        lambda last: linking.metric_by_size(by_size({"stream": 0.4}, {"stream": last})),
         0.1,
         "Stream has the lowest EER with 16 posts in a target: 0.100, against 0.400 with 1 post",
         0.2,
@@ -486,12 +486,17 @@ def test_whiskers_wherever_there_are_intervals():
     bars = [results.result_bars(frame, "MRR"), topic.probe_bars(frame)]
     for bar in (figure.data[0].error_x for figure in bars):
         np.testing.assert_allclose([*bar.array, *bar.arrayminus], 0.05)
-    figure = linking.error_by_size(by_size({"lsa": 0.4, "fused": 0.3}, {"lsa": 0.3, "fused": 0.2}))
+    figure = linking.metric_by_size(by_size({"lsa": 0.4, "fused": 0.3}, {"lsa": 0.3, "fused": 0.2}))
     np.testing.assert_allclose(
         [*figure.data[0].error_y.array, *figure.data[1].error_y.arrayminus], 0.05
     )
     assert figure.data[0].x[0] < 1 < figure.data[1].x[0], (
         "whiskers at one size stand beside each other"
+    )
+    whole = by_size({"lsa": 0.4}, {"lsa": 0.7}).assign(metric="MRR")
+    figure = linking.metric_by_size(whole.replace({"sample_size": {16: 1024}}), "MRR")
+    assert title(figure).endswith(
+        "the highest MRR with 1,024 posts in a target: 0.700, against 0.400 with 1 post"
     )
     curves = training.learning_curves({"stream": history(0.4), "lsa": history(0.2)})
     np.testing.assert_allclose(curves.data[1].error_y.array, 0.2)
@@ -527,7 +532,7 @@ def test_probes_of_different_units_have_axes_of_their_own():
         lambda: training.learning_curves({HOSTILE: history(0.4)}, levels={HOSTILE: 0.1}),
         lambda: linking.roc_curves({HOSTILE: curve(0.5)}),
         lambda: linking.reliability_diagram({HOSTILE: bins(0)}),
-        lambda: linking.error_by_size(by_size({HOSTILE: 0.5})),
+        lambda: linking.metric_by_size(by_size({HOSTILE: 0.5})),
         lambda: map.author_map(points(HOSTILE), [HOSTILE] * 2, HOSTILE),
         lambda: topic.heat_maps({HOSTILE: np.eye(4)}, [HOSTILE] * 4, LABELS),
         lambda: topic.difference_bars(tidy({"a": 0.5}).assign(label=HOSTILE, base=HOSTILE), "MRR"),

@@ -54,7 +54,7 @@ help:
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN in several processes, on GPUs where there are any"
 	@echo "make test                  architecture tests (who imports whom), ruff, unit tests, then every notebook under nbval"
 	@echo "make torture [FULL=1]      kills, full disks, damaged files, hostile input; FULL=1 also kills the whole make reproduce"
-	@echo "make bench [ONLY=reader]   how fast each part is, next to an alternative in the same run; outputs/bench/speed.csv"
+	@echo "make bench [ONLY=ranking]  how fast each part is, next to an alternative in the same run; outputs/bench/speed.csv"
 	@echo "make setup                 the environment only, in .venv"
 	@echo "make distributed           add the engine for many machines to the environment (docs/many_machines.md)"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"

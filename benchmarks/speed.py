@@ -1,7 +1,7 @@
 """Every ratio of speed with its peer in the same run: `make bench` writes, notebook 14 draws.
 
     make bench                                           all of it, minutes: outputs/bench/speed.csv
-    python benchmarks/speed.py reader ranking            some comparisons
+    python benchmarks/speed.py store ranking            some comparisons
     python benchmarks/speed.py --repeats 5
 
 The ways of a comparison take turns. One row a repeat: comparison, size, way, repeat, seconds by the
@@ -22,17 +22,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from functools import partial
 from pathlib import Path
 from unittest import mock
 
 import collection
-import duckdb
+import comments
 import matching
 import pandas as pd
-import pushshift
-import pyarrow as pa
 import ranking
 import store as stores
 import throughput
@@ -43,8 +40,6 @@ from helpers.cleaning.pseudonyms import KEY_BYTES
 from helpers.core import paths
 from helpers.core.artifacts import make_folder
 from helpers.corpus.collect import CollectConfig, collect
-from helpers.sources import json_lines
-from helpers.sources import pushshift as source
 from helpers.tokens.samplers import SamplerConfig
 from helpers.training.distributed import device_name
 from helpers.training.loop import Trainer, TrainingConfig
@@ -56,6 +51,7 @@ STEPS = {
     "projected_bf16": "Projected tables, bf16",
 }
 ENGINES = {"duckdb": "DuckDB", "daft": "Daft"}  # of notebook 01
+FIELDS = ["author", "created_utc", "subreddit", "body", "id"]  # of a comment that are read
 COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "processor", "amount", "unit"]
 EMBED = (
     "from helpers import AuthorEncoder; AuthorEncoder.load('open-small').encode([['a first post']])"
@@ -172,88 +168,6 @@ def candidates(repeats, accounts=3000, dimensions=256, nearest=20):
     timed(ways, 1)  # the statistics of the gallery are made once
     size = f"{accounts:,} x {accounts:,}"
     return rows("matching", size, ways, accounts, "accounts", repeats)
-
-
-def parsed(path):
-    """The five fields of every line as Arrow columns, and nothing else.
-
-    No reader on this parser can take less.
-    """
-    fields = [f"$.{name}" for name in source.FIELDS]
-    names = ", ".join(f"f[{at}] AS {name}" for at, name in enumerate(source.FIELDS, 1))
-    lines = pa.RecordBatchReader.from_batches(
-        source.LINE_SCHEMA, map(source.line_batch, json_lines.byte_blocks(path, Counter()))
-    )
-    with duckdb.connect(config=source.SETTINGS) as connection:
-        query = f"SELECT {names} FROM (SELECT json_extract_string(line, {fields}) AS f FROM lines)"
-        relation = connection.from_arrow(lines).query("lines", query)
-        for _ in relation.to_arrow_reader(source.FRAME_ROWS):
-            pass
-
-
-def simdjson(path):
-    """The parser alone, no field taken out."""
-    import simdjson
-
-    parser = simdjson.Parser()
-    for block in json_lines.byte_blocks(path, Counter()):
-        for line in block.split(b"\n")[:-1]:
-            parser.parse(line)
-
-
-def objects(path):
-    """The five fields of every line as Python objects, a block at a time, which nobody keeps."""
-    import msgspec
-
-    record = msgspec.defstruct(
-        "Post", [(name, str | int | float | None, None) for name in source.FIELDS], gc=False
-    )
-    decoder = msgspec.json.Decoder(record)
-    for block in json_lines.byte_blocks(path, Counter()):
-        decoder.decode_lines(block)
-
-
-def reader(repeats, megabytes=100):
-    """Read a Reddit dump, plain and zstd.
-
-    The ways are a loop over json.loads, parsers only, and our reader.
-    """
-    ways = {"json.loads loop": pushshift.loop}
-    for package, way in {"simdjson": simdjson, "msgspec": objects}.items():
-        if importlib.util.find_spec(package):
-            ways[f"{package} only"] = way
-    ways |= {
-        "Parser only": parsed,
-        "Reader, raw": pushshift.WAYS["source, raw"],
-        "Reader": pushshift.WAYS["source"],
-    }
-    parts = []
-    with tempfile.TemporaryDirectory() as folder:
-        for kind, suffix in (("plain", ".ndjson"), ("zstd", ".zst")):
-            path = Path(folder) / f"RC{suffix}"
-            pushshift.write(path, int(megabytes * 1e6), "2015")
-            size = sum(map(len, json_lines.byte_blocks(path, Counter()))) / 1e6
-            of_path = {way: partial(read, path) for way, read in ways.items()}
-            parts.append(rows("reader", kind, of_path, size, "MB", repeats))
-    return pd.concat(parts)
-
-
-def memory(repeats, megabytes=(30, 100, 300)):
-    """Read dumps of growing size, each in its own process: MB/s, and the peak of its memory."""
-    peaks = {}
-    ways = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for size in megabytes:
-            path = Path(folder) / f"RC_{size}.ndjson"
-            pushshift.write(path, int(size * 1e6), "2015")
-
-            def read(path=path, size=size):
-                took, _, peaks[f"{size:,} MB"] = pushshift.measured("source", path)
-                return took
-
-            ways[f"{size:,} MB"] = read
-        table = rows("memory", "reader", ways, dict(zip(ways, megabytes)), "MB", repeats)
-    return table.assign(peak=table.way.map(peaks))
 
 
 def store(repeats, posts=(10**4, 10**5, 10**6)):
@@ -391,7 +305,7 @@ def end_to_end(repeats, megabytes=25):
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "RC.ndjson"
-        pushshift.write(path, int(megabytes * 1e6), "2015")
+        comments.write(path, int(megabytes * 1e6))
         lines = path.read_bytes().count(b"\n")
         ways = {"json.loads loop": partial(kept, path), "Posts table": partial(collected, path)}
         table = rows("end to end", "bytes", ways, path.stat().st_size / 1e6, "MB", repeats)
@@ -404,7 +318,7 @@ def kept(path):
     with open(path, encoding="utf-8") as file:
         for line in file:
             record = json.loads(line)
-            records.append([record[name] for name in source.FIELDS])
+            records.append([record[name] for name in FIELDS])
     return records
 
 
@@ -423,8 +337,6 @@ COMPARISONS = {
     "encoding": encoding,
     "ranking": ranked,
     "matching": candidates,
-    "reader": reader,
-    "memory": memory,
     "store": store,
     "start": cold_start,
     "processes": processes,

@@ -21,8 +21,6 @@ SMALL = {
     "encoding": {"accounts": 3, "few": 1},
     "ranking": {"queries": 20, "targets": 50, "dimensions": 8},
     "matching": {"accounts": 60, "dimensions": 8, "nearest": 5},
-    "reader": {"megabytes": 0.2},
-    "memory": {"megabytes": [0.1, 0.2]},
     "store": {"posts": [2000, 4000]},
     "processes": {"counts": [1, 2], "steps": 3},
     "collection": {"posts": [400]},
@@ -53,7 +51,7 @@ def speed():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)
         module = importlib.import_module("speed")
-        patch.setattr(module.pushshift, "DIFFERENT_COMMENTS", 2000)
+        patch.setattr(module.comments, "DIFFERENT_COMMENTS", 2000)
         yield module
 
 
@@ -76,7 +74,7 @@ def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
 def test_every_comparison_has_a_row_a_way_and_repeat(speed, name, monkeypatch, tmp_path):
     if name == "collection":
         pytest.importorskip("daft")
-    repeats = 1 if name in ("processes", "collection", "memory") else 2
+    repeats = 1 if name in ("processes", "collection") else 2
     settings = dict(SMALL[name])
     losses = {}
     if name == "processes":
@@ -92,16 +90,16 @@ def test_every_comparison_has_a_row_a_way_and_repeat(speed, name, monkeypatch, t
     if name == "processes":
         np.testing.assert_allclose(losses[2], losses[1], rtol=1e-5)
         assert len(losses[1]) == 3
-    if name in ("memory", "collection"):
+    if name == "collection":
         assert table.peak.between(20, 2000).all()
 
 
 def test_the_command_says_what_it_does_not_know_and_writes_what_it_measured(tmp_path):
     table = tmp_path / "new" / "speed.csv"
     command = [sys.executable, FOLDER / "speed.py", "--out", table, "--repeats", "1"]
-    wrong = Popen(tmp_path, [*command, "reeder"], {})
+    wrong = Popen(tmp_path, [*command, "rankin"], {})
     _, errors = wrong.communicate()
-    assert wrong.returncode == 2 and "no comparison reeder: one of end-to-end" in errors
+    assert wrong.returncode == 2 and "no comparison rankin: one of end-to-end" in errors
     done = Popen(tmp_path, [*command, "start"], {})
     printed, errors = done.communicate()
     assert done.returncode == 0 and "first embedding" in printed, errors[-1000:]

@@ -10,15 +10,26 @@ import re
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from ..cleaning.text import normalise_unicode
 from . import Part, file_parts, source_files
 from .json_lines import JSON_LINES, json_records
 from .timestamps import EARLIEST, LATEST
 
-# names of the fields of author, text and time; number of time units per second
-LAYOUT_2018 = ("reviewerID", "reviewText", "unixReviewTime", 1)
-LAYOUT_2023 = ("user_id", "text", "timestamp", 1000)
 LINE_BREAK = re.compile(r"<br\s?/?>", re.I)
+
+
+class Review(msgspec.Struct, gc=False):
+    """The fields of a review, of which a release has either the first three or the next three."""
+
+    reviewerID: str | None = None
+    reviewText: str | None = None
+    unixReviewTime: object = None
+    user_id: str | None = None
+    text: str | None = None
+    timestamp: object = None
+    asin: object = None
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
@@ -59,28 +70,29 @@ def _has_reviews(path):
 def _rows(path, drops, raw):
     """Yield a post, or the reason of its drop, for each review of a file."""
     topic = category(path)
-    for review in json_records(path, drops):
+    for review in json_records(path, Review, drops, "bad_review"):
         yield _row(review, topic, raw)
 
 
 def _row(review, topic, raw):
     """Return the values of the post that a review is, or the reason why it is dropped."""
-    if not isinstance(review, dict):
-        return "bad_review"
-    layout = LAYOUT_2018 if "reviewerID" in review else LAYOUT_2023
-    author_field, text_field, time_field, units = layout
-    author = review.get(author_field)
-    text = review.get(text_field)
-    time = review.get(time_field)
-    product = review.get("asin")
+    author = review.reviewerID
+    text = review.reviewText
+    time = review.unixReviewTime
+    units = 1
+    if author is None:
+        author = review.user_id
+        text = review.text
+        time = review.timestamp
+        units = 1000
 
-    if not (isinstance(author, str) and isinstance(text, str)):
-        return "bad_review"
-    if not author.strip():
+    if author is None or text is None or not author.strip():
         return "bad_review"
     if type(time) not in (int, float) or not EARLIEST * units <= time <= LATEST * units:
         return "bad_time"
     if not raw:
         text = LINE_BREAK.sub("\n", text)
-    product = normalise_unicode(product) if isinstance(product, str) else None
+    product = None
+    if isinstance(review.asin, str):
+        product = normalise_unicode(review.asin)
     return author, int(time // units), topic, normalise_unicode(text), product

@@ -27,6 +27,7 @@ by whole weeks: dates of different authors cannot be compared, and a split by ti
 
 from functools import partial
 
+import msgspec
 import pyarrow as pa
 import sentencepiece
 
@@ -38,9 +39,24 @@ from .timestamps import LATEST, unix_seconds
 
 DAY_SECONDS = 86_400
 FILE_WEEKS = 1000  # between the dates of two files; khan2021's accounts have 1,000 posts at most
-# fields of a record with one element per post
-LISTS = ("syms", "day", "hour", "minute", "action_type")
 WORD_START = "\u2581"  # stands for a blank in SentencePiece's pieces
+
+
+class Account(msgspec.Struct):
+    """An author and the lists of what is known of each post."""
+
+    author_id: int | str
+    syms: list[str | list[int | str]]
+    day: list
+    hour: list
+    minute: list
+    action_type: list[int | str]
+
+    def __post_init__(self):
+        """Raise ValueError, which makes the record a misfit, where the lists differ in length."""
+        lists = [self.syms, self.day, self.hour, self.minute, self.action_type]
+        if len(set(map(len, lists))) > 1:
+            raise ValueError("the lists differ in length")
 
 
 def parts(
@@ -102,33 +118,18 @@ def _rows(path, drops, model, first_day):
 
     ``first_day`` is the day of ``epoch``, in days since 1970-01-01.
     """
-    for record in json_records(path, drops):
-        if not _is_readable(record, model):
+    for account in json_records(path, Account, drops, "bad_record"):
+        if not all(_are_subwords(subwords, model) for subwords in account.syms):
             yield "bad_record"
             continue
-        author = str(record["author_id"]).strip()
-        texts = [_text(subwords, model) for subwords in record["syms"]]
-        times = _times(record, first_day)
-        for time, topic, text in zip(times, record["action_type"], texts, strict=True):
+        author = str(account.author_id).strip()
+        texts = [_text(subwords, model) for subwords in account.syms]
+        times = _times(account, first_day)
+        for time, topic, text in zip(times, account.action_type, texts, strict=True):
             if time is None:
                 yield "bad_time"
             else:
                 yield author, time, normalise_unicode(str(topic)).strip(), text
-
-
-def _is_readable(record, model):
-    """Return whether a record has an author and five valid lists of equal length.
-
-    Raises ValueError where the record holds ids and there is no model.
-    """
-    if not isinstance(record, dict) or type(record.get("author_id")) not in (int, str):
-        return False
-    lists = [record.get(name) for name in LISTS]
-    if not all(isinstance(values, list) and len(values) == len(lists[0]) for values in lists):
-        return False
-    if not all(_are_subwords(subwords, model) for subwords in record["syms"]):
-        return False
-    return all(type(topic) in (int, str) for topic in record["action_type"])
 
 
 def _are_subwords(subwords, model):
@@ -136,10 +137,6 @@ def _are_subwords(subwords, model):
 
     Raises ValueError where it is a list of ids and there is no model.
     """
-    if isinstance(subwords, str):
-        return True
-    if not isinstance(subwords, list):
-        return False
     types = {type(subword) for subword in subwords}
     if types != {int}:
         return types <= {str}
@@ -159,11 +156,11 @@ def _text(subwords, model):
     return normalise_unicode(text).strip()
 
 
-def _times(record, first_day):
+def _times(account, first_day):
     """Yield each post's time in seconds since 1970 UTC, or None where a number is out of range."""
     monday = first_day - (first_day + 3) % 7  # 1970-01-01 was a Thursday
     previous = first_day * DAY_SECONDS
-    for day, hour, minute in zip(record["day"], record["hour"], record["minute"], strict=True):
+    for day, hour, minute in zip(account.day, account.hour, account.minute, strict=True):
         if not (_is_below(7, day) and _is_below(24, hour) and _is_below(60, minute)):
             yield None
             continue

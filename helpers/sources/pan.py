@@ -13,6 +13,8 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
+import msgspec
+
 from ..cleaning.author_names import escape_surrogates
 from ..cleaning.text import normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
@@ -23,6 +25,27 @@ from .json_lines import json_records
 FRAME_ROWS = 2000  # most rows of one frame: a text has some 20,000 characters
 # "pairs.jsonl" and "name.jsonl.gz", but no "truth.jsonl" or "name-answers.jsonl"
 PAIRS_FILE = re.compile(r"(?<!truth)(?<!answers)\.jsonl(?:\.(?:gz|bz2|xz|zst))?$")
+
+
+class Pair(msgspec.Struct):
+    """A pair of texts."""
+
+    id: str | int
+    fandoms: tuple[str, str]
+    pair: tuple[str, str]
+
+
+class Truth(msgspec.Struct):
+    """The authors of a pair's texts, and whether they are one."""
+
+    same: bool
+    authors: tuple[str | int, str | int]
+
+    def __post_init__(self):
+        """Raise ValueError, which makes the record a misfit, where the fields do not agree."""
+        first, second = map(str, self.authors)
+        if self.same != (first == second):
+            raise ValueError("same contradicts the authors")
 
 
 def parts(
@@ -103,29 +126,33 @@ def _rows(path, truth_path, file_name, keeps_repeats, drops):
     repeats are kept, only a pair of twice the same text loses one.
     """
     truths = {}
-    for truth in json_records(truth_path, drops):
-        if isinstance(truth, dict):
-            truths.setdefault(str(truth.get("id")), truth)
+    for truth in json_records(truth_path, dict, drops):
+        truths.setdefault(str(truth.get("id")), truth)
 
     pair_ids = set()
     digests = set()
-    for pair in json_records(path, drops):
-        if not _is_pair(pair):
-            yield "bad_pair"
-            continue
-        pair_id = str(pair["id"])
-        truth = truths.get(pair_id)
+    for pair in json_records(path, Pair, drops, "bad_pair"):
+        pair_id = str(pair.id)
+        authors = _authors(truths.get(pair_id))
         if pair_id in pair_ids:
             yield "duplicate_id"
-        elif truth is None:
+        elif pair_id not in truths:
             yield "missing_truth"
-        elif not _is_truth(truth):
+        elif authors is None:
             yield "bad_truth"
         else:
-            yield from _texts(pair, truth["authors"], f"{file_name}/{pair_id}", digests)
+            yield from _texts(pair, authors, f"{file_name}/{pair_id}", digests)
         pair_ids.add(pair_id)
         if keeps_repeats:
             digests.clear()
+
+
+def _authors(truth):
+    """Return the two authors that a record names, None where it is no valid :class:`Truth`."""
+    try:
+        return msgspec.convert(truth, Truth).authors
+    except msgspec.ValidationError:
+        return None
 
 
 def _texts(pair, authors, pair_name, digests):
@@ -133,7 +160,7 @@ def _texts(pair, authors, pair_name, digests):
 
     ``digests`` holds a hash of author and text of all texts so far; it is added to in place.
     """
-    for side, author, topic, text in zip("ab", authors, pair["fandoms"], pair["pair"]):
+    for side, author, topic, text in zip("ab", authors, pair.fandoms, pair.pair):
         author = escape_surrogates(str(author))
         text = normalise_unicode(text)
         digest = blake2b(f"{author}\n{text}".encode(), digest_size=16).digest()
@@ -142,30 +169,3 @@ def _texts(pair, authors, pair_name, digests):
         else:
             yield author, 0, normalise_unicode(topic), text, f"{pair_name}/{side}"
         digests.add(digest)
-
-
-def _is_pair(pair):
-    """Return whether a record has an id, two fandoms and two texts."""
-    return (
-        isinstance(pair, dict)
-        and type(pair.get("id")) in (str, int)
-        and _are_two(pair.get("fandoms"), str)
-        and _are_two(pair.get("pair"), str)
-    )
-
-
-def _is_truth(truth):
-    """Return whether a record has two authors, and ``same`` says correctly whether they are one."""
-    same = truth.get("same")
-    authors = truth.get("authors")
-    return (
-        isinstance(same, bool)
-        and _are_two(authors, str | int)
-        and same == (str(authors[0]) == str(authors[1]))
-    )
-
-
-def _are_two(values, kind):
-    """Return whether values are a list of two values of a type."""
-    is_pair = isinstance(values, list) and len(values) == 2
-    return is_pair and all(isinstance(value, kind) for value in values)

@@ -517,9 +517,9 @@ def _table(rows, names):
 
 
 def _json_objects(path, drops):
-    """Yield the objects of a JSON lines file; an empty one or another value is broken_json."""
-    for record in json_records(path, drops):
-        if isinstance(record, dict) and record:
+    """Yield the objects of a JSON lines file; an empty one is broken_json."""
+    for record in json_records(path, dict, drops):
+        if record:
             yield record
         else:
             drops["broken_json"] += 1

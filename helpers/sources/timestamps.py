@@ -10,14 +10,6 @@ EARLIEST = 283_996_800
 LATEST = 4_102_444_800  # 2100-01-01: a larger number has a finer unit
 DATE_DIGITS = (8, 12, 14)  # numbers of digits of YYYYMMDD, YYYYMMDDhhmm and YYYYMMDDhhmmss
 DATE_FORMAT = "%Y%m%d%H%M%S"
-# types whose values are read as text
-TEXT_TYPES = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_string_view,
-    pa.types.is_null,
-    pa.types.is_boolean,  # so that "true" becomes -1, not an error
-)
 
 
 def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -38,18 +30,16 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
         column = column.cast(column.type.value_type)
     kind = column.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        zone = getattr(kind, "tz", None)
-        seconds = column.cast(pa.timestamp("s", zone), safe=False)
+        seconds = column.cast(pa.timestamp("s", getattr(kind, "tz", None)), safe=False)
         return _within_bounds(pc.fill_null(seconds.cast(pa.int64()), -1).to_numpy())
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _of_numbers(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    if any(is_type(kind) for is_type in TEXT_TYPES):
-        return _of_texts(column.cast(pa.large_string()).to_pandas().str.strip())
-    raise ValueError(f"a column of type {kind} holds no times")
+    if pa.types.is_temporal(kind):  # a duration, or a time of day
+        raise ValueError(f"a column of type {kind} holds no times")
+    try:
+        texts = column.cast(pa.large_string()).to_pandas().str.strip()
+    except pa.ArrowException:
+        raise ValueError(f"a column of type {kind} holds no times") from None
 
-
-def _of_texts(texts):
-    """Return the times of texts: numbers, or dates of ISO 8601."""
+    # a text, or a number of any type as text
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
     times = _of_numbers(numbers)
     # ISO 8601 begins with a digit; pandas would also read "today"

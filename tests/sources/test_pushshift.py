@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from backports import zstd
 
+from helpers import sources
 from helpers.cleaning.text import QUOTE_LINE, clean_post, is_bot
 from helpers.core import files
 from helpers.sources import json_lines, open_source, pushshift
@@ -110,7 +111,7 @@ def slow(records):
             drops["bot"] += 1
         elif created == "then":
             drops["bad_time"] += 1
-        elif not text.strip(" \t\n"):
+        elif not text.strip():
             drops["empty"] += 1
         else:
             rows.append([author, int(float(created)), record["subreddit"], text, record["id"]])
@@ -134,8 +135,10 @@ def test_blocks_and_frames_of_any_size_give_the_same(tmp_path, monkeypatch):
     for size in (1, 7, 1000, 1 << 20):
         monkeypatch.setattr(files, "PIECE_BYTES", size)
         assert read(path, raw=True)[0].values.tolist() == expected
-    monkeypatch.setattr(pushshift, "FRAME_ROWS", 100)
-    frames = list(pushshift.read_comments(path, Counter(), raw=True))
+    monkeypatch.setattr(sources.as_frames, "__defaults__", (20,))
+    monkeypatch.setattr(sources.row_part, "__defaults__", ("", 20))
+    (part,) = open_source("pushshift", str(path), raw=True)
+    frames = list(part.read(Counter()))
     assert len(frames) > 1 and pd.concat(frames).values.tolist() == expected
 
 
@@ -143,16 +146,18 @@ def test_every_drop_is_counted(tmp_path):
     lost = {
         "broken_json": [
             '{"author": "a',
-            "[1, 2]",
-            "null",
-            '"text"',
             "{'author': 'a'}",
             comment() + " x",
             b"\xff\xfe",
         ],
         "missing_field": [
             "{}",
-            *(comment(**{name: None}) for name in pushshift.FIELDS[:4]),
+            "[1, 2]",
+            "null",
+            '"text"',
+            *(comment(**{name: None}) for name in ("author", "created_utc", "subreddit", "body")),
+            comment(author=7),
+            comment(body=["x"]),
             comment(author=" "),
             comment(subreddit=""),
         ],

@@ -13,7 +13,7 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
-from ..cleaning.author_names import escape_surrogates
+from ..cleaning.authors import escape_surrogates
 from ..cleaning.text import normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..cleaning.author_names import escape_surrogates
+from ..cleaning.authors import escape_surrogates
 from ..cleaning.text import BOT, QUOTE_LINE, normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import OPENERS

@@ -52,7 +52,7 @@ TELEGRAM_USER = re.compile(
 # what an EMAIL, a URL and a PHONE hold, and few texts do: the others need not be tried
 EMAIL_LIKE = re.compile(r"@(?<=[\w.+%-]@)|[\s(\[<{](?:at|AT|@)[\s)\]>}]")
 URL_LIKE = re.compile(rf"://|www\.|\.(?:{TLD})(?!\w)", re.I)
-PHONE_LIKE = re.compile(r"\d(?:[^\d\n]{0,5}\d){5}")
+PHONE_LIKE = re.compile(r"\d(?:[^\d\n]{0,5}\d){4}")
 
 
 def mask_addresses(text: str) -> str:

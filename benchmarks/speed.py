@@ -36,7 +36,7 @@ import throughput
 import torch
 from in_turns import timed
 
-from helpers.cleaning.pseudonyms import KEY_BYTES
+from helpers.cleaning.authors import KEY_BYTES
 from helpers.core import paths
 from helpers.core.artifacts import make_folder
 from helpers.corpus.collect import CollectConfig, collect

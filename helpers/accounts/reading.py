@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ..cleaning.pseudonyms import pseudonym_key, pseudonymiser
+from ..cleaning.authors import pseudonym_key, pseudonymiser
 from ..core import made
 from ..core.artifacts import fingerprint_of, is_current, verify_checksum
 from ..core.locks import folder_lock
@@ -224,7 +224,7 @@ def read_posts(
         kind ("author", "text", "time", "topic") -> column of the file; missing kinds are guessed,
         see :func:`helpers.accounts.columns.column_types`.
     pseudonymise : bool
-        replace names by pseudonyms, see :mod:`helpers.cleaning.pseudonyms`; the result then holds
+        replace names by pseudonyms, see :mod:`helpers.cleaning.authors`; the result then holds
         no name.
     where : dict, optional
         column of the file -> the one value of the rows to read.

@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..cleaning.author_names import author_name, is_placeholder, same_author
-from ..cleaning.pseudonyms import pseudonym_key, pseudonymiser
+from ..cleaning.authors import (
+    author_name,
+    is_placeholder,
+    pseudonym_key,
+    pseudonymiser,
+    same_author,
+)
 from ..cleaning.text import is_bot
 from ..corpus.shared_texts import authors_of_texts
 from ..sources.table import author_names

@@ -35,23 +35,6 @@ SURELY_CODE = re.compile(
 )
 # a command with options and a path, which is surely code too: "cc -O2 -c src/a.c"
 COMMAND = re.compile(r"\s*.{0,300}\s-\w\S*\s(?:\S+\s)?-\w\S*\s.*/\w")
-# a mark, or four blanks, of which a line that matches CODE holds one, if it does not begin with
-# one of CODE_STARTS
-CODE_MARK = re.compile(r"[<>\[\](){}=;$+:]|\s{4}")
-CODE_STARTS = (
-    "Error in ",
-    "Warning message",
-    "Traceback",
-    "Number of obs",
-    "Linear mixed model",
-    "Correlation of Fixed",
-    "attached base packages",
-    "other attached",
-    "loaded via",
-)
-# letters and blanks of ASCII, to leave out
-LETTERS_AND_BLANKS = {number: None for number in range(128) if chr(number).isalpha()}
-LETTERS_AND_BLANKS[ord(" ")] = None
 # marks and words of which a line of a sentence holds at least one
 SENTENCE = re.compile(
     r"[,:;]$|[.!?](?:\s|$)"
@@ -107,31 +90,15 @@ def is_code(line: str) -> bool:
         text = WEB.sub("", line).strip()
     if not text:
         return False
-    if SURELY_CODE.match(line) or _may_be_command(line) and COMMAND.match(line):
+    if SURELY_CODE.match(line) or COMMAND.match(line):
         return True
     if text.endswith("):"):  # "(as the manual says):" ends a sentence before an example
         return False
     statement = line[:400].partition("#")[0]  # without its comment; the start of a line suffices
-    if _may_be_code(statement) and CODE.match(statement):
+    if CODE.match(statement):
         return _count_words(statement) < 6
     if len(text) < 8:
         return False
     is_path = text.count("/") > 1 and "://" not in text and not _count_words(text)
-    return is_path or _count_letters(text) < 0.6 * len(text)
-
-
-def _may_be_command(line):
-    """Return whether a line may match COMMAND."""
-    return "-" in line and "/" in line
-
-
-def _may_be_code(line):
-    """Return whether a line may match CODE."""
-    return CODE_MARK.search(line) is not None or line.lstrip().startswith(CODE_STARTS)
-
-
-def _count_letters(text):
-    """Return the number of letters and blanks."""
-    if text.isascii():
-        return len(text) - len(text.translate(LETTERS_AND_BLANKS))
-    return sum(char.isalpha() or char == " " for char in text)
+    letters = sum(char.isalpha() or char == " " for char in text)
+    return is_path or letters < 0.6 * len(text)

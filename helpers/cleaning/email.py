@@ -25,7 +25,10 @@ from .email_words import (
     RESERVED,
     VERB,
 )
-from .salutations import BLANKS, NAME, PERSON
+from .salutations import NAME, PERSON
+
+# all white space
+BLANKS = "".join(chr(number) for number in range(0x3001) if chr(number).isspace())
 
 # the start of a quoted line: "> ", "JD> ", "|>", "#> ", "| "; also the R prompt "> ", whose lines
 # are code

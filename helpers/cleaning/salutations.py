@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-from .letter_case import may_hold
-
 MAX_SALUTATION_CHARS = 200  # of the start and the end of a post that are searched
 # a capitalised word, or two with a hyphen: "Jane", "Anne-Marie"
 NAME = r"[^\W\d_a-z][^\W\d_A-Z]{1,20}(?:-[^\W\d_a-z][^\W\d_A-Z]{1,20})?"
@@ -25,17 +23,11 @@ WITH_HELLO = (
 # "Jane and Jack," on a line of its own
 WITHOUT_HELLO = rf"\A\s*((?:{PERSON}(?: and | )?){{1,4}})(?<! )(?=\s*(?:,[ \t]*\n|--))"
 GREETING = re.compile(f"{WITH_HELLO}|{WITHOUT_HELLO}")
-HELLO_LETTERS = tuple("dghtDGHT")  # the first letters of HELLO
 BETWEEN_NAMES = re.compile(r"\s*(?:,|&|\band\b)\s*")
 
 THANKS = r"(?i:regards|cheers|thanks|thank you|thx)\b"
 GOODBYE = (
     rf"(?i:{THANKS}|sincerely|yours|greetings|wishes|best|hth|helps|advance|saludos|ciao|luck)\b"
-)
-# one of these is in each GOODBYE
-GOODBYE_WORDS = (
-    "thank thx regards cheers sincerely yours greetings wishes best hth helps advance saludos ciao"
-    " luck".split()
 )
 # what stands before the name in a signature: words that close a letter ("Best regards,"), the end
 # of a paragraph, dashes, a short line that ends with a comma
@@ -52,11 +44,6 @@ SIGNATURE = re.compile(
     rf"(?:{BEFORE_SIGNATURE}({FULL_NAME})|{BEFORE_LOWER_CASE}[/~]?({LOWER_CASE_NAME}))"
     r"[.,]?[\s-]*\Z"
 )
-MAX_SIGNATURE_WORDS = 5  # of a SIGNATURE on a line of its own: "many thanks, jane d." has four
-# All white space, the marks that may stand with it after the name in a SIGNATURE, and before it
-BLANKS = "".join(chr(number) for number in range(0x3001) if chr(number).isspace())
-AFTER_NAME = BLANKS + "-"
-BEFORE_NAME = BLANKS + "-–—/~"
 # "regards, otto m." and "regards,\notto meier": after this word even two words are a name
 REGARDS = re.compile(
     rf"\b[Rr]egards,\s+((?i:{NO_OTHER_WORD})[a-z]{{2,12}}(?:[ \t][a-z]{{1,14}}\.?)?)[.,]?[\s-]*\Z"
@@ -69,7 +56,6 @@ INNER_SIGNATURE = re.compile(
     rf"|(?:thanks|thank you)\b[^\n]{{0,60}})\n(?:[ \t]*\n)?[ \t–—/~-]*({FULL_NAME})[.,]?[ \t]*"
     r"(?=\n[ \t]*\n)"
 )
-BLANK_LINE = re.compile(r"\n[ \t]*\n")  # ends an INNER_SIGNATURE
 # what a signature may precede, beside the end of the text
 POSTSCRIPT = re.compile(r"\n[ \t]{0,9}[Pp]\.? ?[Ss]\b")
 
@@ -81,61 +67,24 @@ def mask_salutations(text: str) -> tuple[str, list[str]]:
     the last "P.S." and names on a line of their own below a farewell.
     """
     names = []
-    greeting = _greeting(text[:MAX_SALUTATION_CHARS])
+    greeting = GREETING.match(text[:MAX_SALUTATION_CHARS])
     if greeting:
         start, end = greeting.span(greeting.lastindex)
         names += BETWEEN_NAMES.split(text[start:end])
         text = f"{text[:start]}@user{text[end:]}"
 
     # from the last to the first, because masking a name shifts only what follows it
-    ends = [len(text)]
-    if "\n" in text:
-        ends = [match.start() for match in POSTSCRIPT.finditer(text)] + ends
+    ends = [match.start() for match in POSTSCRIPT.finditer(text)] + [len(text)]
     for end in reversed(ends[-2:]):
         tail_start = max(end - MAX_SALUTATION_CHARS, 0)
         tail = text[tail_start:end]
-        signature = _signature(tail)
-        if not signature and "egards," in tail:
-            signature = REGARDS.search(tail)
+        signature = SIGNATURE.search(tail) or REGARDS.search(tail)
         if signature:
             name_start, name_end = signature.span(signature.lastindex)
             names.append(tail[name_start:name_end])
             masked_tail = f"{tail[:name_start]}@self{tail[name_end:]}"
             text = text[:tail_start] + masked_tail + text[end:]
-    if BLANK_LINE.search(text):
-        for signature in reversed(list(INNER_SIGNATURE.finditer(text))):
-            names.append(signature[1])
-            text = f"{text[: signature.start(1)]}@self{text[signature.end(1) :]}"
+    for signature in reversed(list(INNER_SIGNATURE.finditer(text))):
+        names.append(signature[1])
+        text = f"{text[: signature.start(1)]}@self{text[signature.end(1) :]}"
     return text, [name for name in names if name]
-
-
-def _greeting(head):
-    """Return the match of GREETING at the start of a post; None without looking where none is."""
-    begins_with_hello = head.lstrip().startswith(HELLO_LETTERS)
-    # names alone greet where a line ends or "--" follows
-    if begins_with_hello or "\n" in head or "--" in head:
-        return GREETING.match(head)
-    return None
-
-
-def _signature(tail):
-    """Return the match of SIGNATURE at the end of a post; None without looking where none is.
-
-    To look takes ten times as long as to see that a post does not end with a letter, or that it
-    ends with a long line, or with a word in lower case, and nobody says goodbye.
-    """
-    end = tail.rstrip(AFTER_NAME).rstrip(".,")
-    if not end[-1:].isalnum():
-        return None
-    last_line = end[end.rfind("\n") + 1 :].lstrip(BEFORE_NAME)
-    last_words = last_line.rsplit(None, MAX_SIGNATURE_WORDS)
-    is_short = len(last_words) <= MAX_SIGNATURE_WORDS
-    may_sign = is_short and "\n" in end
-    if last_words[-1].isalpha() and "a" <= last_words[-1][0] <= "z":
-        # a name in lower case has a line of its own, which at most begins with thanks
-        if not is_short:
-            return None
-        may_sign = "\n\n" in end or ",\n" in end
-    if may_sign or may_hold(end, GOODBYE_WORDS):
-        return SIGNATURE.search(tail)
-    return None

@@ -11,7 +11,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from .addresses import mask_addresses
-from .letter_case import may_hold
 from .markup import plain_text
 
 # words that replace removed content
@@ -27,8 +26,6 @@ INVISIBLE = re.compile(
     "|(?<![^\\W\\d_a-zA-Z])[\u200c\u200d](?![\u2600-\u27bf\U0001f300-\U0001faff])"
 )
 QUOTE_LINE = re.compile(r"^[ \t]*+>(?![:=.(<_]).*$", re.M)  # not the faces >:( and >.<
-# the start of a QUOTE_LINE that is not the first line
-LATER_QUOTE = re.compile(r"\n[ \t]*+>")
 # `x = 1` or ``x``; not the old quotation marks `x'. A literal comes first, which re looks for much
 # faster than for a position; a look-behind then checks what stands before it
 INLINE_CODE = re.compile(r"`(?<![\w`]`)(`?)(?![\s`])[^`\n]{1,400}(?<!\s)`\1(?!`)")
@@ -38,15 +35,14 @@ MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\((?:https?://|/|#)[^\s()]{
 HOME = re.compile(
     r"(?<=[\\/]Users[\\/])[\w.-]{2,40}(?: [A-Z][\w-]{1,30}(?=[\\/]))?|(?<=/home/)[\w.-]{2,40}"
 )
-# "@**Jane Doe**" (Zulip), "@jane", "@491701234567" (WhatsApp), "@" before a number that is masked.
-# It begins with a literal as INLINE_CODE does
-AT_MENTION = re.compile(
+# "@**Jane Doe**" (Zulip), "@jane", "@491701234567" (WhatsApp), "@" before a number that is masked,
+# "/u/jane" (Reddit). It begins with a literal as INLINE_CODE does
+MENTION = re.compile(
     r"@(?:_?\*\*[^*\n]{1,200}\*\*"
     r"|(?<![\w@/.]@)(?:(?!(?:url|email|user|code|self)(?!\w))[A-Za-z_][\w-]{1,38}+"
     r"|\+?\d{7,15}+(?!\w)|\0@user(?=\0)))"
+    r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])"
 )
-# the same, and "/u/jane" (Reddit)
-MENTION = re.compile(AT_MENTION.pattern + r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])")
 # a person or a role by number: "<@123456789012345678>", "<@!...>", "<@&...>" (Discord),
 # "<@U012AB3CD|jane>" (Slack)
 MENTION_BY_ID = re.compile(r"<@(?:[!&]?\d{5,20}|[UW][A-Z\d]{5,20})(?:\|[^<>\n]{0,100})?>")
@@ -117,7 +113,7 @@ def clean_post(text: str, author: str = "") -> str:
         # a fence that is never closed runs to the end, as the chat clients show it
         text = " ".join(text.split("```")[::2])
         text = INLINE_CODE.sub("\0@code\0", text)
-    if ">" in text and (text.lstrip(" \t").startswith(">") or LATER_QUOTE.search(text)):
+    if ">" in text:
         text = QUOTE_LINE.sub("", text)
     if "](" in text:
         text = MARKDOWN_LINK.sub(_link_label, text)
@@ -125,24 +121,13 @@ def clean_post(text: str, author: str = "") -> str:
         text = MENTION_BY_ID.sub("\0@user\0", text)
         text = ROOM_BY_ID.sub("\0@url\0", text)
     text = mask_addresses(text)
-    # single characters are quickly looked for
-    if ("/" in text or "\\" in text) and ("Users" in text or "/home/" in text):
+    if "Users" in text or "/home/" in text:
         text = HOME.sub("\0@user\0", text)
-    if "u/" in text:
+    if "@" in text or "u/" in text:
         text = MENTION.sub("\0@user\0", text)
-    elif "@" in text:
-        text = AT_MENTION.sub("\0@user\0", text)
     if author:
         text = mask_mentions(text, author)
-    return _one_line(drop_edge_marks(text))
-
-
-def _one_line(text):
-    """Return a text with single blanks for white space, and none at its start and end."""
-    # of white space only the blank is printable
-    if text.isprintable() and "  " not in text:
-        return text.strip(" ")
-    return " ".join(text.split())
+    return " ".join(drop_edge_marks(text).split())
 
 
 def _link_label(match):
@@ -185,41 +170,39 @@ def mask_mentions(text: str, author: str) -> str:
         Of an address the part before the ``@`` counts as the name.
     """
     expression, words = _name_expression(author)
-    if not expression or words and not may_hold(text, words):
+    if not expression:
         return text
+    if text.isascii() and author.isascii():
+        lower_case = text.lower()
+        if not any(word in lower_case for word in words):
+            return text
     return _compiled_name(expression).sub("@self", text)
 
 
 @lru_cache(maxsize=100_000)
 def _name_expression(author):
-    """Return the expression of an author's name and its words, and what a text with one holds.
+    """Return the expression of an author's name, "" where nothing can be masked, and its words.
 
-    The expression is "" where nothing can be masked. What a text holds is, of each way to write the
-    name, the longest word in lower case; it is empty where a word is not in ASCII.
+    A text that holds the name holds one of these words, which are in lower case.
     """
     name = re.split(r"@|\sat\s", USER_NUMBER.sub("", author).strip())[0].strip().strip("'\"")[:80]
+    parts = re.split(r"[\s_]+", name)
+    # others leave initials out: "neil gandler"
+    full_parts = [part for part in parts if len(part.strip(".")) > 1]
     forms = []
-    longest_words = set()
     if len(name) >= 4 and re.search(r"[\W_\d]", name):  # otherwise the name is one word, see below
-        parts = re.split(r"[\s_]+", name)
-        full_parts = [part for part in parts if len(part.strip(".")) > 1]
         forms.append(_any_case(parts))
-        longest_words.add(max(parts, key=len).lower())
-        if 1 < len(full_parts) < len(parts):  # others leave initials out: "neil gandler"
+        if len(full_parts) > 1:
             forms.append(_any_case(full_parts))
-            longest_words.add(max(full_parts, key=len).lower())
 
-    words = {word for word in re.split(r"[\W_]+", name) if len(word) >= 3 and word.isalpha()}
-    words = {word for word in words if word.casefold() not in EVERYDAY}
-    for word in sorted(sorted(words), key=len, reverse=True):
-        capitalised = {word[:1].upper() + word[1:], word.upper(), word.capitalize()}
-        forms += [re.escape(form) for form in sorted(capitalised)]
-        longest_words.add(word.lower())
+    words = [max(full_parts or parts, key=len).lower()]
+    for word in re.split(r"[\W_]+", name):
+        if len(word) >= 3 and word.isalpha() and word.casefold() not in EVERYDAY:
+            forms += [word[0].upper() + word[1:], word.upper(), word.capitalize()]
+            words.append(word.lower())
     if not forms:
         return "", ()
-    if not name.isascii():
-        longest_words = ()
-    return r"(?<![\w@])(?:" + "|".join(forms) + r")(?!\w)", tuple(longest_words)
+    return r"(?<![\w@])(?:" + "|".join(forms) + r")(?!\w)", words
 
 
 @lru_cache(maxsize=10_000)

@@ -25,9 +25,17 @@ from joblib import wrap_non_picklable_objects
 from pydantic import Field, model_validator
 
 from .. import sources
-from ..cleaning import pseudonyms, salutations
+from ..cleaning import salutations
 from ..cleaning import text as cleaning
-from ..cleaning.author_names import author_name, is_placeholder, joined_names, same_author
+from ..cleaning.authors import (
+    author_name,
+    is_placeholder,
+    joined_names,
+    names_folder,
+    pseudonym_key,
+    pseudonymiser,
+    same_author,
+)
 from ..cleaning.markup import plain_text
 from ..core import made
 from ..core.artifacts import (
@@ -127,7 +135,7 @@ class _Tally:
 
 def parts_folder(run: Run) -> Path:
     """Return the folder of a run's parts, with the names of people in them; it may not exist."""
-    return pseudonyms.names_folder() / run.name
+    return names_folder() / run.name
 
 
 def collect(
@@ -163,7 +171,7 @@ def collect(
     dict, also written as ``data_card.json``: the settings, counts of rows, statistics of the table.
     ``rows_read`` is the sum of ``posts`` and all ``dropped_<reason>``. ``note_<reason>`` are counts
     of kept records, and ``note_name_forms`` is the number of names that share their author with
-    another name, see :mod:`helpers.cleaning.author_names`. ``names_left`` is the share of
+    another name, see :mod:`helpers.cleaning.authors`. ``names_left`` is the share of
     SAMPLE_POSTS posts that hold a word of a known name, see
     :func:`helpers.corpus.personal_names.share_with_names` for what that counts.
 
@@ -229,7 +237,7 @@ def _collect(run, config, memory_limit, workers, engine):
 def _pseudonym_key(config):
     """Return the secret key of pseudonyms, None where authors keep their names."""
     if config.pseudonymise and config.source not in sources.INVENTED:
-        return pseudonyms.pseudonym_key()
+        return pseudonym_key()
     return None
 
 
@@ -304,7 +312,7 @@ def _add_up(records):
 def _with_shown_names(files, folder, joined):
     """Write the files of the parts again, with one name for each author; return the new files.
 
-    ``joined`` is what :func:`~helpers.cleaning.author_names.joined_names` returns.
+    ``joined`` is what :func:`~helpers.cleaning.authors.joined_names` returns.
     """
     shown = {author_name(name): joined[name] for name in joined}
     shutil.rmtree(folder, ignore_errors=True)
@@ -424,7 +432,7 @@ def _people(frame):
 
 def _clean_rows(frame, config, key, tally):
     """Return the cleaned posts of a frame as rows of PART; add to the tally in place."""
-    pseudonym = pseudonyms.pseudonymiser(key)
+    pseudonym = pseudonymiser(key)
     # pseudonymised posts have no ids: an id of a public archive would lead back to the name
     if key is None and "id" in frame:
         ids = frame["id"].to_numpy(object, na_value=None)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
 from . import near_duplicates, signatures
-from .personal_names import MaskedNames, mask_known_names, words_after_first
+from .personal_names import MaskedNames, mask_known_names
 from .posts_table import PAGE_POSTS, SCHEMA, query_scalar, write_posts
 
 # SQL of the order in which the first of several copies is kept; all columns, so there are no ties
@@ -178,13 +178,13 @@ def mask_names(
     counts = {"names_masked": 0, "short_after_names": 0}
     if not names:
         return counts
-    second_words = words_after_first(names)
+    first_words = {words[0] for words in names}
     reader = connection.cursor().sql("FROM parts").to_arrow_reader(PAGE_POSTS)
     column = reader.schema.get_field_index("text")
     with pq.ParquetWriter(path, reader.schema) as writer:
         for batch in reader:
             texts = batch.column(column).to_pylist()
-            masked_texts = [mask_known_names(text, names, second_words) for text in texts]
+            masked_texts = [mask_known_names(text, names, first_words) for text in texts]
             changed = [text != masked for text, masked in zip(texts, masked_texts, strict=True)]
             is_long = [len(text) >= min_chars for text in masked_texts]
             counts["names_masked"] += sum(changed)

@@ -8,11 +8,10 @@ the corpus has.
 """
 
 import re
-import string
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
@@ -25,7 +24,6 @@ from ..core.artifacts import make_private
 # the words of each name, in lower case, and whether its words must be capitalised to be masked
 MaskedNames = dict[tuple[str, ...], bool]
 MAX_NAME_WORDS = 4  # further words of a name are ignored
-MAX_FIRST_WORDS = 8  # of a text, each of which is looked for alone
 MIN_SALUTATIONS = 3  # a name from salutations is known once so many posts greet or sign with it
 MAX_LOWER_CASE = 0.1  # a word with more lower-case uses per capitalised use is a common word
 MIN_LOWER_CASE = 10  # with fewer, these uses may all be the full name itself: "neil gandler"
@@ -46,12 +44,6 @@ CALENDAR = frozenset(
 )
 # a word that is no part of a path, an address, an identifier or "don't"
 WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w|['’][tT]\b)")
-# a table that makes a letter of ASCII one in lower case, and any other byte a blank: it parts a
-# text into words quickly
-CAPITALS = string.ascii_uppercase.encode()
-SMALL_LETTERS = string.ascii_lowercase.encode()
-NO_LETTERS = bytes(set(range(256)) - set(CAPITALS + SMALL_LETTERS))
-TO_WORDS = bytes.maketrans(CAPITALS + NO_LETTERS, SMALL_LETTERS + b" " * len(NO_LETTERS))
 # the same as WORD for DuckDB, with a following "'t"; a typographic apostrophe would make it three
 # times slower
 COUNTED_WORD = r"""(?:^|[\s"(])(\pL+(?:'t)?)"""
@@ -243,21 +235,7 @@ def share_with_names(texts: list[str], words: set[str]) -> float:
     return round(with_name / max(len(texts), 1), 4)
 
 
-def words_after_first(names: MaskedNames) -> dict[str, frozenset[str]]:
-    """Return, by the first word of names, their second words; "" stands for a name of one word.
-
-    Parameters
-    ----------
-    names
-        Words of each name in lower case, and whether they must be capitalised.
-    """
-    second_words = defaultdict(set)
-    for first, *later in names:
-        second_words[first].update(later[:1] or [""])
-    return {first: frozenset(words) for first, words in second_words.items()}
-
-
-def mask_known_names(text: str, names: MaskedNames, second_words: dict[str, frozenset[str]]) -> str:
+def mask_known_names(text: str, names: MaskedNames, first_words: set[str]) -> str:
     """Return a text with ``@user`` for every known name, or ``@self`` for one that signs the text.
 
     Of several names that begin at one word, the longest is masked. A first name alone within a
@@ -269,20 +247,21 @@ def mask_known_names(text: str, names: MaskedNames, second_words: dict[str, froz
         A post.
     names
         Words of each name in lower case, and whether they must be capitalised.
-    second_words
-        What :func:`words_after_first` returns for these names.
+    first_words
+        The first words of these names.
     """
+    words = list(WORD.finditer(text))
     pieces = []
     end = 0  # where the name before ends
-    for start in _name_starts(text, second_words):
-        if start < end:
+    for number, word in enumerate(words):
+        if word.start() < end or word[0].lower() not in first_words:
             continue
-        matches = list(islice(WORD.finditer(text, start), MAX_NAME_WORDS))
+        matches = words[number : number + MAX_NAME_WORDS]
         length = _name_length(text, matches, names)
         if length == 0:
             continue
 
-        before = text[end:start]
+        before = text[end : word.start()]
         end = matches[length - 1].end()
         if length == 1 and BEFORE_FIRST_NAME.search(before[-20:]):
             surname = SURNAME.match(text, end)
@@ -290,39 +269,6 @@ def mask_known_names(text: str, names: MaskedNames, second_words: dict[str, froz
                 end = surname.end()
         pieces += [before, "@self" if _signs(before, text, end) else "@user"]
     return "".join(pieces) + text[end:]
-
-
-def _name_starts(text, second_words):
-    """Return, in order, where those words of a text begin that may be the first of a name."""
-    lower_case = text.lower()
-    if not text.isascii():  # letters may be longer in lower case, and then places differ
-        if second_words.keys().isdisjoint(WORD.findall(lower_case)):
-            return []
-        return _starts_of_words(text, second_words)
-
-    words = text.encode().translate(TO_WORDS).decode().split()
-    first_words = second_words.keys() & words
-    if not first_words:
-        return []
-    words_and_end = {"", *words}
-    first_words = {word for word in first_words if not words_and_end.isdisjoint(second_words[word])}
-    if len(first_words) > MAX_FIRST_WORDS:
-        return _starts_of_words(text, first_words)
-
-    starts = []
-    for word in first_words:
-        start = lower_case.find(word)
-        while start >= 0:
-            match = WORD.match(text, start)
-            if match and match.end() == start + len(word):
-                starts.append(start)
-            start = lower_case.find(word, start + len(word))
-    return sorted(starts)
-
-
-def _starts_of_words(text, first_words):
-    """Return, in order, where those words of a text, see WORD, begin that are among these."""
-    return [word.start() for word in WORD.finditer(text) if word[0].lower() in first_words]
 
 
 def _name_length(text, matches, names):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from .. import sources
-from ..cleaning.author_names import same_author
+from ..cleaning.authors import same_author
 from ..core import paths
 from ..core.artifacts import read_json
 from ..tokens import store

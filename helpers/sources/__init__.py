@@ -8,7 +8,7 @@ resumes at a part: its posts are written whole or not at all. Reading a part yie
 columns of the posts table:
 
 =======  ===========================================================================
-author   text, as the source writes the name, see :mod:`helpers.cleaning.author_names`
+author   text, as the source writes the name, see :mod:`helpers.cleaning.authors`
 time     int64, seconds since 1970-01-01 UTC
 topic    text: stream, list, subreddit ...
 text     text, the format's own markup and quotes removed unless ``raw``
@@ -32,7 +32,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..cleaning.author_names import escape_surrogates
+from ..cleaning.authors import escape_surrogates
 from ..core import paths
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ..cleaning.author_names import is_placeholder
+from ..cleaning.authors import is_placeholder
 from ..cleaning.commit_messages import NAMED_PERSON, without_trailers
 from ..cleaning.text import FIRST_NAMES, USER_NUMBER, is_bot, normalise_unicode
 from ..core import paths

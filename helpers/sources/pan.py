@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..cleaning.author_names import escape_surrogates
+from ..cleaning.authors import escape_surrogates
 from ..cleaning.text import normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable

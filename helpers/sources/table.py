@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from ..cleaning.author_names import escape_surrogates
+from ..cleaning.authors import escape_surrogates
 from ..cleaning.text import is_bot
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import OPENERS, bare_path, check_readable, check_size

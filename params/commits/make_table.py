@@ -17,7 +17,7 @@ from pathlib import Path
 
 import duckdb
 
-from helpers.cleaning.pseudonyms import pseudonym_key, pseudonymiser
+from helpers.cleaning.authors import pseudonym_key, pseudonymiser
 from helpers.core.paths import Run
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.sources import git

@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 
-from helpers.cleaning.pseudonyms import pseudonym_key, pseudonymiser
+from helpers.cleaning.authors import pseudonym_key, pseudonymiser
 
 MIN_POSTS = 16  # paragraphs of a speaker
 MAX_POSTS = 96  # of a speaker with more, this many are kept, evenly spaced in time

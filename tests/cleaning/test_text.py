@@ -3,7 +3,10 @@
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from helpers.cleaning import addresses
 from helpers.cleaning.text import clean_post, is_bot, mask_mentions, normalise_unicode
 
 
@@ -239,3 +242,23 @@ def test_hostile_text_costs_linear_time(piece):
     start = time.perf_counter()
     clean_post(piece * (400_000 // len(piece)), "Jane Doe")
     assert time.perf_counter() - start < 5  # quadratic cost would be minutes
+
+
+ADDRESS_PIECES = (
+    "+ 1 12 555 4567 - . ( ) / tel: phone Fax x12 at AT dot @ a.org de www. WWW. :// ftp"
+)
+ADDRESS_PIECES += " [at] < URL: in/ ... \u0661 \u017f\u017fh \u0130n \u0131o"
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.sampled_from([" ", " ", "\n", *ADDRESS_PIECES.split(" ")]), max_size=12))
+def test_no_address_or_number_is_skipped(pieces):
+    """A text that an expression matches passes the test that comes before it."""
+    text = "".join(pieces)
+    for kind in ("EMAIL", "URL", "PHONE"):
+        if getattr(addresses, kind).search(text):
+            assert getattr(addresses, f"{kind}_LIKE").search(text)
+
+
+def test_a_number_with_wide_gaps_is_masked():
+    assert clean_post("Fax (555)  123") == "@user"

@@ -19,8 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import sources
-from helpers.cleaning import pseudonyms
-from helpers.cleaning.author_names import author_name, joined_names, same_author
+from helpers.cleaning.authors import author_name, joined_names, pseudonym_key, same_author
 from helpers.core import artifacts, locks, paths
 from helpers.corpus import collect as corpus
 from helpers.corpus import daft_engine
@@ -367,16 +366,16 @@ def test_invented_people_keep_their_names(source, monkeypatch):
 
 def test_the_key_is_made_once_and_is_private(source, monkeypatch):
     monkeypatch.delenv("AUTHORBOOK_PSEUDONYM_KEY")
-    key = pseudonyms.pseudonym_key()
+    key = pseudonym_key()
     path = paths.outputs() / ".pseudonym_key"
-    assert len(key) == 32 and pseudonyms.pseudonym_key() == key == path.read_bytes()
+    assert len(key) == 32 and pseudonym_key() == key == path.read_bytes()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert key.hex() not in str(collect())
     path.write_bytes(
         b""
     )  # a kill right after its creation must not make pseudonyms that anybody can compute
     with pytest.raises(ValueError, match="damaged"):
-        pseudonyms.pseudonym_key()
+        pseudonym_key()
 
 
 def test_what_is_collected_is_for_its_owner_alone(source):

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helpers.corpus import near_duplicates
 from helpers.corpus.collect import CollectConfig
@@ -164,3 +166,10 @@ def test_near_handles_a_form_letter_sent_a_thousand_times():
 def test_an_impossible_similarity_is_refused_before_any_work(similarity):
     with pytest.raises(ValueError, match="'near_duplicate' is "):
         CollectConfig.of({"source": "demo", "near_duplicate": similarity})
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet=["a", " ", "\n", "\t", "\u00a0", "\u2028", "\x1f", "\u3000", "\x85"]))
+def test_normal_text_has_single_blanks_for_white_space(text):
+    query = f"SELECT {near_duplicates.NORMAL} FROM (SELECT $text AS text)"
+    assert duckdb.execute(query, {"text": text}).fetchall()[0][0] == " ".join(text.split())

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from backports import zstd
 
-from helpers.cleaning import pseudonyms
+from helpers.cleaning.authors import names_folder
 from helpers.core import paths
 from helpers.corpus import collect as corpus
 from helpers.corpus import daft_engine
@@ -381,5 +381,5 @@ def test_one_table_of_names_whoever_gives_the_key(tmp_path, outputs, monkeypatch
     collect(paths.Run("keyed"), config)
     not_in_outputs(outputs, secrets_of(table))
     collect(paths.Run("plain"), config.model_copy(update={"pseudonymise": False}))
-    assert sorted(path.name for path in pseudonyms.names_folder().iterdir()) == ["keyed", "plain"]
+    assert sorted(path.name for path in names_folder().iterdir()) == ["keyed", "plain"]
     assert not (outputs / ".pseudonym_key").exists()

@@ -15,8 +15,7 @@ from helpers.accounts import reading
 from helpers.accounts.contributions import contributions, error_bound
 from helpers.accounts.gallery import LINK_COSTS, NOBODY
 from helpers.accounts.scoring import SIZES
-from helpers.cleaning.author_names import same_author
-from helpers.cleaning.pseudonyms import pseudonymiser
+from helpers.cleaning.authors import pseudonymiser, same_author
 from helpers.core.paths import Run
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.evaluation import ranking

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from helpers.accounts.__main__ import main
-from helpers.cleaning.pseudonyms import pseudonym_key
+from helpers.cleaning.authors import pseudonym_key
 from helpers.core import paths
 from helpers.corpus.collect import CollectConfig, collect
 from tests.forks import Fork

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.cleaning import pseudonyms
+from helpers.cleaning.authors import pseudonym_key, pseudonymiser
 from helpers.core import paths
 from helpers.core.artifacts import write_json
 from helpers.runs.token_stores import describe_overlap, open_stores
@@ -106,7 +106,7 @@ def test_only_accounts_that_are_asked_about_are_counted(run):
 
 def test_accounts_of_another_run_are_counted_by_pseudonym(run):
     write_cards(REDDIT, REDDIT)
-    pseudonym = pseudonyms.pseudonymiser(pseudonyms.pseudonym_key())
+    pseudonym = pseudonymiser(pseudonym_key())
     training_authors = [pseudonym(name) for name in ("ann", "bo", "cy")]
     authors = [pseudonym(name) for name in ("Ann", "cy ", "dan", "eve")]
     assert overlap(run, "guest", authors, training_authors) == "2 of 4"
@@ -119,9 +119,9 @@ def test_accounts_of_another_run_are_counted_by_name(run):
 
 def test_a_changed_key_does_not_count_as_no_account(run, monkeypatch):
     write_cards(REDDIT, REDDIT)
-    training_authors = [pseudonyms.pseudonymiser(pseudonyms.pseudonym_key())("ann")]
+    training_authors = [pseudonymiser(pseudonym_key())("ann")]
     monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "ab" * 32)
-    authors = [pseudonyms.pseudonymiser(pseudonyms.pseudonym_key())("ann")]
+    authors = [pseudonymiser(pseudonym_key())("ann")]
     assert overlap(run, "guest", authors, training_authors) == (
         "not known (no name is in both runs)"
     )

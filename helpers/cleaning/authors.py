@@ -1,20 +1,32 @@
-"""The one rule of what is one author's name, and how the name is shown.
+"""Names of authors: what is one author's name, how it is shown, and its pseudonym.
 
 Names that differ only in case, in white space, in characters that nobody sees, or in the form that
 Unicode gives to the same letters ("é" as one character or as two, full-width letters) are one
 author's. Otherwise one person would be two authors, whom a comparison then finds to be alike.
+
+A pseudonym is a keyed hash of a name, which nobody can compute without the key. The key is kept, so
+that a name has the same pseudonym in all runs on a machine. Beside it lies the one folder where
+names are kept, see :func:`names_folder`.
 """
 
+import hmac
+import os
 import re
+import secrets
 import unicodedata
 from collections import Counter, defaultdict
-from functools import lru_cache
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache, partial
 from pathlib import Path
 
 import yaml
 
+from ..core import paths
+from ..core.artifacts import make_folder
 from .text import normalise_unicode
 
+KEY_BYTES = 32
 # what nobody sees in a name: C0 and C1 controls but tab and line ends, interlinear marks, and the
 # characters that Unicode calls default-ignorable, such as zero-width marks and variation selectors
 UNSEEN = re.compile(
@@ -101,3 +113,76 @@ def joined_names(authors: Counter) -> dict[str, str]:
         posts_of_form[same_author(name)][author_name(name)] += authors[name]
     shown = {author: max(sorted(forms), key=forms.get) for author, forms in posts_of_form.items()}
     return {name: shown[same_author(name)] for name in joined}
+
+
+def pseudonym_key() -> bytes:
+    """Return the secret that turns names into pseudonyms.
+
+    It is the environment variable ``AUTHORBOOK_PSEUDONYM_KEY`` (hexadecimal) where that is set and
+    not empty. Otherwise it is the content of a file in the outputs folder, which the first call
+    creates.
+
+    Raises
+    ------
+    ValueError
+        Where the key is not hexadecimal, or is shorter than KEY_BYTES.
+    """
+    digits = os.environ.get("AUTHORBOOK_PSEUDONYM_KEY")
+    if digits:
+        if not re.fullmatch(rf"([0-9a-fA-F]{{2}}){{{KEY_BYTES},}}", digits):
+            raise ValueError(
+                f"AUTHORBOOK_PSEUDONYM_KEY must be {KEY_BYTES} or more bytes, hexadecimal"
+            )
+        return bytes.fromhex(digits)
+
+    path = paths.outputs() / ".pseudonym_key"
+    if not path.exists():
+        _write_key(path)
+    secret = path.read_bytes()
+    if len(secret) < KEY_BYTES:
+        raise ValueError(
+            f"{path.name} in the outputs folder is damaged: delete it, and pseudonyms will change"
+        )
+    return secret
+
+
+def _write_key(path):
+    """Write a random key that only the file's owner may read, unless somebody else wrote one."""
+    make_folder(path.parent)
+    # complete before it gets the name that other processes look for
+    partial_path = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    partial_path.touch(mode=0o600)
+    partial_path.write_bytes(secrets.token_bytes(KEY_BYTES))
+    with suppress(FileExistsError):
+        os.link(partial_path, path)
+    partial_path.unlink()
+
+
+def names_folder() -> Path:
+    """Return the folder for what still holds names of people; only its owner may open it.
+
+    A run's own folder holds none where authors are pseudonymised. So the folders of runs may be
+    shown to others, and this one and the key may not.
+    """
+    folder = paths.outputs() / ".names"
+    make_folder(folder)
+    folder.chmod(0o700)  # it may have been copied here
+    return folder
+
+
+def pseudonymiser(secret: bytes | None) -> Callable[[str], str]:
+    """Return the function that maps an author's name to a pseudonym.
+
+    A pseudonym is "u" and 16 hexadecimal digits of the HMAC-SHA256 of what :func:`same_author`
+    returns for the name. Where ``secret`` is None, the function is :func:`author_name`.
+    """
+    if secret is None:
+        return author_name
+    return partial(_pseudonym, secret)
+
+
+@lru_cache(maxsize=100_000)
+def _pseudonym(secret, author):
+    """Return the pseudonym of an author."""
+    digest = hmac.new(secret, same_author(author).encode(), "sha256")
+    return "u" + digest.hexdigest()[:16]

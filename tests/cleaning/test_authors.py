@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.cleaning.author_names import (
+from helpers.cleaning.authors import (
     author_name,
     escape_surrogates,
     is_placeholder,
     joined_names,
+    pseudonymiser,
     same_author,
 )
-from helpers.cleaning.pseudonyms import pseudonymiser
 
 UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u034f\u061c\u115f\u3164\ufe0f\U000e0041\x00\x07"
 BLANKS = " \t\n\u00a0\u2003\u3000\u202f"

@@ -7,6 +7,7 @@ import pandas as pd
 
 from ..core.paths import PROGRAM
 from ..core.terminal import printable
+from ..corpus.loss_lines import PLACEHOLDER_AUTHOR
 from . import languages
 from .answers import (
     FEW_POSTS,
@@ -27,6 +28,7 @@ from .set_aside import REASONS
 from .unjudged import UNCHECKED, UNREADABLE
 from .validation import MIN_POSTS_OF_HALF
 
+MAX_UNKNOWN = 5  # names in decisions that the file does not have, and are shown
 MAX_NAMED = 5  # accounts that cannot be judged, which are named at the top
 MAX_SET_ASIDE_NAMED = 3  # accounts that are set aside for one reason, which are named in a sentence
 DROPPED = "dropped_"  # begins the names of a data card's counts of dropped rows
@@ -90,7 +92,18 @@ def read_sentences(answer: Answer) -> list[str]:
             f"You called accounts one person's: {len(answer.joint_names):,} accounts are "
             f"{_count(joint, 'joint account')} here."
         )
-    return sentences
+    return sentences + unknown_sentences(answer)
+
+
+def unknown_sentences(answer: Answer) -> list[str]:
+    """Say which accounts of the decisions the file does not have; none where it has all."""
+    if not answer.unknown:
+        return []
+    first = ", ".join(map(printable, answer.unknown[:MAX_UNKNOWN]))
+    return [
+        f"Decisions about {_count(len(answer.unknown), 'account')} that this file does not have "
+        f"were not used: {first}{', ...' if len(answer.unknown) > MAX_UNKNOWN else ''}."
+    ]
 
 
 def _dropped_sentences(card):
@@ -101,6 +114,8 @@ def _dropped_sentences(card):
     for name, value in card.items():
         if name.startswith(DROPPED) and value:
             text = meaning.get(name, name.removeprefix(DROPPED).replace("_", " "))
+            if name == PLACEHOLDER_AUTHOR:
+                text += f" ({card['placeholder_names']})"
             dropped.append(f"{value:,} {text}")
         elif name.startswith("note_") and value:
             notes.append(f"{value:,} {meaning.get(name, name)}")
@@ -265,8 +280,8 @@ def answer_sentences(answer: Answer) -> list[str]:
 def _reason_for_cap(answer):
     return (
         f"The reason: we assume that {percent(answer.costs.prior)} of the accounts have a second "
-        f"one, and the probabilities rest on {answer.gallery.use.accounts:,} "
-        "accounts that were cut in halves, which are too few to support more."
+        f"one, and how much a likeness can say was learned from "
+        f"{answer.gallery.use.accounts:,} accounts, too few to support more."
     )
 
 
@@ -488,15 +503,21 @@ CARE = [
 ]
 
 
+def who_was_asked(answer: Answer) -> str:
+    """Say which accounts were compared with all others."""
+    return (
+        f"{_count(len(answer.queries), 'account')} were compared with all "
+        f"{answer.compared_accounts:,}: those you named, or those with most posts. Ask about "
+        "others with --accounts."
+    )
+
+
 def asked_sentence(answer: Answer) -> str:
     """Say which accounts were compared with which, and what was assumed."""
     compared = answer.compared_accounts
     sentence = f"All {compared:,} accounts were compared with each other."
     if len(answer.queries) < compared:
-        sentence = (
-            f"{_count(len(answer.queries), 'account')} were compared with all "
-            f"{compared:,}: those you named, or those with most posts."
-        )
+        sentence = who_was_asked(answer)
     if answer.gallery.beyond:
         sentence += (
             f" Of these, {answer.gallery.beyond:,} were compared by one vector each, which can "

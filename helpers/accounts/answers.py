@@ -108,6 +108,7 @@ class Answer:
         :func:`helpers.accounts.validation.compare_with_tfidf`
     same_texts : pairs that posted the same texts and are not decided, those with most texts first,
         see :func:`helpers.accounts.same_texts.find_same_texts`
+    unknown : accounts of decisions that the file does not have
     shown_names : pseudonym -> name to show; empty where accounts are shown by their pseudonyms
     """
 
@@ -123,6 +124,7 @@ class Answer:
     errors: LinkErrors | None
     compared: pd.DataFrame
     same_texts: pd.DataFrame
+    unknown: list[str] = field(default_factory=list)
     shown_names: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -163,11 +165,15 @@ def answer_question(
     Raises
     ------
     ValueError
-        Where an account that is asked about is not there, or fewer than two are left.
+        Where an account that is asked about is not there, fewer than two are left, or decisions
+        contradict each other.
     """
     if decisions is None:
         decisions = pd.DataFrame(columns=decided_pairs.COLUMNS)
     same_texts = find_same_texts(posts, decisions=decisions)
+    decided_pairs.check_chains(decisions)
+    known_names = {*posts.names, *posts.set_aside.account}
+    unknown = decided_pairs.unknown_accounts(decisions, known_names)
     decisions = decided_pairs.with_listed_names(decisions, posts.names)
     same = _decided(decisions, decided_pairs.SAME)
     apart = _decided(decisions, decided_pairs.DIFFERENT)
@@ -210,6 +216,7 @@ def answer_question(
         errors,
         compared,
         same_texts,
+        unknown,
     )
 
 

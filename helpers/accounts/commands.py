@@ -19,6 +19,7 @@ from ..sources.table import author_names, column_names
 from . import decided_pairs, list_matching, match_page, match_report, reading
 from .answer_page import write_answer
 from .answer_record import answer_record, same_texts_record, set_aside_record
+from .answer_text import unknown_sentences, who_was_asked
 from .answers import Question, answer_question
 from .encoder import AuthorEncoder
 from .gallery import LINK_COSTS, NOBODY, equal_queries
@@ -321,7 +322,9 @@ def mine(options: Namespace) -> None:
         record = answer_record(answer, Path(options.posts).name, options.encoder, _evidence_bar)
         page = write_answer(answer, record, run.folder)
     same_texts = record["same_texts"]["sentences"][:1]
-    said = [*same_texts, record["headline"], *record["sentences"]]
+    said = [*unknown_sentences(answer), *same_texts, record["headline"], *record["sentences"]]
+    if len(answer.queries) < answer.compared_accounts and not question.accounts:
+        said.append(who_was_asked(answer))
     for sentence in [*said, *_sentences_of(record["set_aside"])]:
         print(sentence)
     print(f"page: {paths.display_path(page)}")

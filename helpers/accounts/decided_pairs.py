@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ..core.artifacts import atomic_write
 from ..core.escaping import unescape_formula, without_formulas
@@ -47,7 +49,7 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     check_readable(path)
     broken_rows = Counter()
-    rows = csv_rows(path, ",", broken_rows)
+    rows = iter(_rows(path, broken_rows))
     header = next(rows, [])
     missing = [column for column in NEEDED if column not in header]
     if missing:
@@ -67,6 +69,14 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
     _check_rows(path, frame)
     _check_contradictions(path, frame)
     return frame
+
+
+def _rows(path, broken_rows):
+    """Return the rows of a file of decisions, its header first."""
+    try:
+        return list(csv_rows(path, ",", broken_rows))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def add_decisions(path: str | Path, added: pd.DataFrame) -> int:
@@ -141,6 +151,59 @@ def _check_contradictions(path, frame):
                 f"{path} says of {row.account_a} and {row.account_b} both {SAME!r} and "
                 f"{DIFFERENT!r}: keep one"
             )
+
+
+def check_chains(decisions: pd.DataFrame) -> None:
+    """Refuse two accounts of one list that are two people, and are joined over other accounts.
+
+    Parameters
+    ----------
+    decisions : DataFrame
+        result of :func:`read_decisions`, about accounts of one list
+
+    Raises
+    ------
+    ValueError
+        Where a chain of pairs that are the same joins a pair that is different.
+    """
+    decided = decisions[decisions.decision != LATER]
+    if decided.empty:
+        return
+    person = _persons(decided)
+    for row, pair in zip(decided.itertuples(), _pairs(decided), strict=True):
+        if row.decision == DIFFERENT and len({person[account] for account in pair}) == 1:
+            raise ValueError(
+                f"the decisions say that {row.account_a} and {row.account_b} are two people, but "
+                f"pairs that they call {SAME!r} join them over other accounts: change one of them"
+            )
+
+
+def _persons(decided):
+    """Map the pseudonym of each account to the number of its person, as chains of pairs join."""
+    pairs = _pairs(decided)
+    accounts = sorted(set().union(*pairs))
+    number = {account: row for row, account in enumerate(accounts)}
+    is_same = decided.decision == SAME
+    same = [sorted(pair) for pair, joined in zip(pairs, is_same, strict=True) if joined]
+    ends = np.array([[number[pair[0]], number[pair[-1]]] for pair in same], int).reshape(-1, 2)
+    graph = coo_array((np.ones(len(ends)), tuple(ends.T)), (len(accounts), len(accounts)))
+    _, person = connected_components(graph, directed=False)
+    return dict(zip(accounts, person, strict=True))
+
+
+def unknown_accounts(decisions: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the accounts of decisions that a list does not have, each once.
+
+    Parameters
+    ----------
+    decisions : DataFrame
+        result of :func:`read_decisions`
+    names : sequence of str
+        all accounts of the list
+    """
+    accounts = list(dict.fromkeys([*decisions.account_a, *decisions.account_b]))
+    listed = as_listed(accounts, names)
+    return [account for account, name in zip(accounts, listed, strict=True) if name not in names]
 
 
 def with_listed_names(decisions: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

@@ -386,9 +386,9 @@ def _accounts_with_posts(count, card):
     accounts = np.flatnonzero(count >= MIN_POSTS)
     if len(accounts) < 2:
         raise ValueError(
-            f"{len(accounts)} of {len(count)} accounts have {MIN_POSTS} posts or more after "
-            f"cleaning: nothing can be compared. {card['rows_read']} rows were read, "
-            f"{card['posts']} posts are left"
+            f"nothing can be compared: two accounts with {MIN_POSTS} posts or more are needed "
+            f"after cleaning, and the file has {len(accounts)} of {len(count)}. "
+            f"{card['rows_read']} rows were read, {card['posts']} posts are left"
         )
     return accounts
 

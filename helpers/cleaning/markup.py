@@ -1,11 +1,11 @@
 r"""Posts that a file holds encoded, or as markup, as their readers saw them.
 
-Exports of mail, forums and editors leave HTML, BBCode, quoted-printable (``=E2=80=99``), escapes of
-JSON (``\u2019``), of addresses (``%20``) or UTF-8 read as Windows-1252 (``â€™``) in posts. Two
-people whose posts are so look alike. A post is decoded only where it plainly is such a text: the
-telltale stands in it, and nothing that this encoding would have written otherwise. So program code
-and prose about markup stay. The time of every expression is linear, as in
-:mod:`helpers.cleaning.text`.
+Exports of mail, forums and editors leave HTML, BBCode, spoilers (``||this||``), quoted-printable
+(``=E2=80=99``), UTF-7 (``+IBk-``), escapes of JSON (``\u2019``), of addresses (``%20``), or UTF-8
+read as Windows-1252 (``â€™``) in posts. Two people whose posts are so look alike. A post is decoded
+only where it plainly is such a text: the telltale stands in it, and nothing that this encoding
+would have written otherwise. So program code and prose about markup stay. The time of every
+expression is linear, as in :mod:`helpers.cleaning.text`.
 """
 
 import html
@@ -81,6 +81,14 @@ NO_QP = re.compile(r"=(?![\da-fA-F]{2}|\s|\Z)")
 # also where the lines of a mail were joined
 SOFT_BREAK = re.compile(r"=(?:[ \t]*\r?\n|\s|\Z)")
 
+# a run of characters in UTF-7: "+IBk-"; one of capitals alone, "+IBM", may be a name
+UTF_7 = re.compile(r"\+[A-Za-z0-9+/]{3,400}(?:-|(?![A-Za-z0-9+/]))")
+UTF_7_MARK = re.compile(r"\+(?=[A-Z]*[0-9/a-z])[A-Za-z0-9+/]{3,400}(?:-|(?![A-Za-z0-9+/]))")
+# "||hidden words||", as Discord writes what a click shows
+SPOILER = re.compile(
+    r"(?<![^\s(])\|\|(?=[^\s|]{1,40} )([^|\n()\[\]{}=<>^\\]{1,2000})(?<=[^\s|])\|\|(?![^\s.,;:!?)])"
+)
+
 # escapes of JSON, and a run of characters by number
 JSON_ESCAPE = re.compile(r"(?:\\u[\da-fA-F]{4})+|\\[nrt\"'/\\]")
 JSON_ESCAPES = {"n": "\n", "r": "", "t": "\t"}
@@ -106,6 +114,8 @@ MOJIBAKE = re.compile(
     rf"[{MOJIBAKE_STARTS}](?:(?<=[ÂÃ])(?<![A-ZÀ-Þ][A-ZÀ-Þ].){TRAIL}|(?<=[âï]){TRAIL}{{2}}"
     rf"|(?<=â)€\ufffd|(?<=ð){TRAIL}{{3}}|(?<=[ÐÑ]){TRAIL}(?:[ÐÑ]{TRAIL})+)"
 )
+# dashes, quotation marks, bullets and dots beyond ASCII
+MARKS = "".join(map(chr, range(0x2010, 0x2060)))
 # controls that are characters in Windows-1252
 CONTROLS = {
     number: bytes([number]).decode("cp1252", "ignore") or chr(number)
@@ -135,6 +145,10 @@ def _without_layer(text):
         text = _without_percents(text)
     if "=" in text:
         text = _without_quoted_printable(text)
+    if "+" in text:
+        text = _without_utf_7(text)
+    if "||" in text:
+        text = SPOILER.sub(r"\1", text)
     if not text.isascii() and any(letter in text for letter in MOJIBAKE_STARTS):
         text = MOJIBAKE.sub(_decoded_again, text)
     if "<" in text and _is_html(text):
@@ -197,6 +211,21 @@ def _without_quoted_printable(text):
 def _character_of_bytes(match):
     """Return the characters of bytes in quoted-printable."""
     return _first_decoded(quopri.decodestring(match[0]), ("utf-8",), match[0])
+
+
+def _without_utf_7(text):
+    """Return a text without UTF-7, of which it holds one run that is no name."""
+    if UTF_7_MARK.sub(_character_of_utf_7, text) == text:
+        return text
+    return UTF_7.sub(_character_of_utf_7, text)
+
+
+def _character_of_utf_7(match):
+    """Return the characters of a run of UTF-7, the run itself where these are no marks of texts."""
+    characters = _first_decoded(match[0].encode(), ("utf-7",), match[0])
+    if all("\u00a0" <= character <= "\u024f" or character in MARKS for character in characters):
+        return characters
+    return match[0]
 
 
 def _decoded_again(match):

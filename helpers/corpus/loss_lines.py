@@ -14,10 +14,14 @@ OTHER_VALUE = "dropped_other_value"  # rows that were not asked for
 # said however few there are: with them more may be lost than is counted
 TRUNCATED_FILE = "dropped_truncated_file"
 BROKEN_ROW = "dropped_broken_row"
+PLACEHOLDER_AUTHOR = "dropped_placeholder_author"  # one of the names may be a member's
 ROWS_IN_QUOTES = "note_rows_in_quotes"
 DATA_CARD = Path(__file__).with_name("data_card.csv")
 COLUMN_REASONS = {"empty_author": "author", "empty_text": "text", "bot": "author"}
-ISO_DATES = "Day and month are not guessed: write dates as 2024-02-13 10:00."
+ISO_DATES = (
+    "Day and month are not guessed: write dates as 2024-02-13 10:00, or go without times "
+    '(--time none, in notebook 01 {"time": None}).'
+)
 REMEDIES = {
     "broken_json": "Write one JSON object a line.",
     "broken_row": "Save the file again with quotes around its texts.",
@@ -36,7 +40,8 @@ MAX_PLACEHOLDERS = 3  # names that stand for nobody, and are shown
 def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str]:
     """Return one line for each reason that dropped more than MAX_SILENT_SHARE of the rows.
 
-    Damaged files, and broken rows of CSV files, are said however few there are.
+    Damaged files, broken rows of CSV files and posts under a name that stands for nobody are said
+    however few there are.
 
     Parameters
     ----------
@@ -60,7 +65,7 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
                 f"{number:,} rows are kept that seem to hold the rows after them, as if a quote "
                 f"was left open. The first begins in {table.first_line_of(location, name)}."
             )
-        elif name == BROKEN_ROW or _is_large_loss(name, number, n_rows):
+        elif name in (BROKEN_ROW, PLACEHOLDER_AUTHOR) or _is_large_loss(name, number, n_rows):
             words = _words(name.removeprefix(DROPPED), card, location, columns)
             lines.append(f"{number:,} of {n_rows:,} rows were dropped: {words}")
     return lines
@@ -97,7 +102,7 @@ def _words(reason, card, location, columns):
     """Return why rows were dropped: a sentence, and for a table more."""
     meaning = pd.read_csv(DATA_CARD, index_col="key").meaning
     words = meaning.get(f"{DROPPED}{reason}", reason.replace("_", " "))
-    if reason == "placeholder_author":
+    if f"{DROPPED}{reason}" == PLACEHOLDER_AUTHOR:
         words += f" ({card['placeholder_names']})"
     if card["source"] == "table":
         return _table_words(reason, f"{words}.", location, columns)

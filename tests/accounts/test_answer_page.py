@@ -18,6 +18,7 @@ from helpers.accounts.commands import _write_matches
 from helpers.accounts.decided_pairs import COLUMNS, read_decisions
 from helpers.accounts.gallery import UNJUDGED
 from helpers.accounts.link_errors import LinkErrors
+from helpers.accounts.reading import pseudonym_of
 from helpers.accounts.samples import texts_of
 from helpers.core import paths
 
@@ -121,7 +122,10 @@ def test_only_the_page_s_own_script_may_run(record):
 def test_the_headline_is_the_user_s_answer(answer, states, words):
     chances = [0.97, 0.93, 0.5][: len(states)]
     pairs = answer.pairs.head(len(states)).assign(state=states, probability=chances)
-    headline = answer_text.headline(replace(answer, pairs=pairs))
+    costs = answer.costs
+    if LINKED not in states:
+        costs = costs.model_copy(update={"prior": 0.001})  # so that no link is possible
+    headline = answer_text.headline(replace(answer, pairs=pairs, costs=costs))
     assert headline.startswith(words)
     if states.count(LINKED) == 1:
         assert headline.endswith("linked, with a probability of 97%; a link needs 91%.")
@@ -179,7 +183,10 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
     assert not pairs.duplicated(["account_a", "account_b"]).any()
     assert len(pd.read_csv(folder / "accounts.csv")) == 41
     log = [json.loads(line) for line in open(folder / "asked.jsonl")]
-    assert log[0]["asked"] and log[0]["linked"] == [] and "demo-" not in json.dumps(log)
+    assert log[0]["asked"] and "demo-" not in json.dumps(log)
+    linked = [{row["query"], row["target"]} for row in log[0]["linked"]]
+    second_account = {pseudonym_of(name) for name in ("demo-0003", "newcomer")}
+    assert all(pair == second_account for pair in linked) and len(linked) == 1
     assert str(tmp_path) not in (folder / "report.html").read_text("utf-8")
 
     # what was decided in a terminal changes the next answer

@@ -6,8 +6,10 @@ import pytest
 from helpers.accounts.decided_pairs import (
     COLUMNS,
     add_decisions,
+    check_chains,
     decided_pairs,
     read_decisions,
+    unknown_accounts,
     with_listed_names,
 )
 from helpers.accounts.reading import pseudonym_of
@@ -106,3 +108,26 @@ def test_a_name_that_is_a_formula_is_read_back(tmp_path):
     decisions = read_decisions(path)
     assert decisions.iloc[0].to_dict() == values | {"when": ""}
     assert decided_pairs(decisions, ["=SUM(A1)"], [pseudonym_of("'@Bob")]).same.tolist() == [[0, 0]]
+
+
+def test_a_chain_of_same_pairs_and_its_ends_apart_are_a_contradiction(tmp_path):
+    rows = "a,b,same\nb,c,same\nd,e,same\n"
+    path = tmp_path / "decisions.csv"
+    path.write_text(f"account_a,account_b,decision\n{rows}a,d,different\nc,e,later\n")
+    check_chains(read_decisions(path))
+    path.write_text(f"account_a,account_b,decision\n{rows}c,a,different\n")
+    with pytest.raises(ValueError, match="c and a are two people, but .* join them over other"):
+        check_chains(read_decisions(path))
+
+
+def test_an_open_quote_is_said_with_the_file(tmp_path):
+    path = tmp_path / "decisions.csv"
+    path.write_text('account_a,account_b,decision\n"a,b,same\n')
+    with pytest.raises(ValueError, match="decisions.csv: the row that begins in line 2"):
+        read_decisions(path)
+
+
+def test_accounts_that_a_list_lacks_are_named():
+    rows = [("ann", "bob", "same"), ("bob", "nobody2", "different"), ("nobody2", "x", "later")]
+    decisions = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
+    assert unknown_accounts(decisions, ["ann", "bob"]) == ["nobody2", "x"]

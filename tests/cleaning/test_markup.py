@@ -32,6 +32,7 @@ ENCODED = {
     "quoted-printable, lines joined": quoted_printable(POST).replace("=\n", "= "),
     "quoted-printable, Windows-1252": quoted_printable(POST, "cp1252"),
     "quoted-printable, HTML": quoted_printable(f'<div class="x">{html.escape(POST)}</div>'),
+    "UTF-7": POST.encode("utf-7").decode(),
     "JSON": json.dumps(POST)[1:-1],
     "JSON of HTML": json.dumps(f"<p>{html.escape(POST)}</p>\n")[1:-1],
     "address": quote(POST),
@@ -58,6 +59,9 @@ def test_a_post_is_read_as_its_readers_saw_it(kind):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("||He did it.|| Did he?", "He did it. Did he?"),
+        ("if (a||b||c) || d", "if (a||b||c) || d"),
+        ("C+API c++-style 1+2a3-4 x+y", "C+API c++-style 1+2a3-4 x+y"),
         ("a<br>b<BR/>c", "a b c"),
         ("<ul><li>one<li>two</ul>", "one two"),
         ("<p>use <code>f(x)</code><pre>x = 1\n</pre> now", "use @code now"),

@@ -47,7 +47,7 @@ def test_times_that_cannot_be_read_are_said(tmp_path, capsys):
         assert said == (
             "50 of 100 rows were dropped: the time in column 'date' cannot be read, such as "
             '"13.02.2024 10:00\\x1b[1m". Day and month are not guessed: write dates as '
-            "2024-02-13 10:00.\n"
+            '2024-02-13 10:00, or go without times (--time none, in notebook 01 {"time": None}).\n'
         )
 
 
@@ -134,3 +134,10 @@ def test_a_file_without_posts_is_said_in_plain_words(tmp_path, capsys):
         collected(tmp_path / "p.csv", capsys, rows(0))
     with pytest.raises(ValueError, match="^nothing is left of 9 posts of p.csv: none has the val"):
         collected(tmp_path / "p.csv", capsys, rows(9), options={"where": {"author": "b"}})
+
+
+def test_even_one_name_for_nobody_is_said(tmp_path, capsys):
+    frame = rows()
+    frame.loc[0, "author"] = "None"
+    card, said = collected(tmp_path / "p.csv", capsys, frame)
+    assert card["dropped_placeholder_author"] == 1 and '1 of "None"' in said

@@ -99,7 +99,6 @@ NONSENSE = [
     ("10_verify", "configurations", {}, "must not be empty"),
     ("10_verify", "pairs", {"dev": 10**9}, "'dev' is 1000000000"),
     ("12_pairs", "piece_tokens", 510, "must lie in 4..384"),
-    ("14_speed", "growing", [20.0, 5.0], "must rise"),
     ("14_speed", "posts", [10**9], "must lie in"),
     ("15_scale", "baseline", "lsa", "must be one of"),
 ]

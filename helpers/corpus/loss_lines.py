@@ -16,6 +16,7 @@ TRUNCATED_FILE = "dropped_truncated_file"
 BROKEN_ROW = "dropped_broken_row"
 PLACEHOLDER_AUTHOR = "dropped_placeholder_author"  # one of the names may be a member's
 ROWS_IN_QUOTES = "note_rows_in_quotes"
+NAME_FORMS = "note_name_forms"  # where these are several people, they have become one
 DATA_CARD = Path(__file__).with_name("data_card.csv")
 COLUMN_REASONS = {"empty_author": "author", "empty_text": "text", "bot": "author"}
 ISO_DATES = (
@@ -40,8 +41,8 @@ MAX_PLACEHOLDERS = 3  # names that stand for nobody, and are shown
 def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str]:
     """Return one line for each reason that dropped more than MAX_SILENT_SHARE of the rows.
 
-    Damaged files, broken rows of CSV files and posts under a name that stands for nobody are said
-    however few there are.
+    Damaged files, broken rows of CSV files, posts under a name that stands for nobody and names of
+    tables that count as one are said however few there are.
 
     Parameters
     ----------
@@ -59,6 +60,12 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
             lines.append(
                 f"Damaged or cut files: {number:,}. The posts before the damage are kept, those "
                 "after it are missing: get the file again."
+            )
+        elif name == NAME_FORMS and number and card["source"] == "table":
+            lines.append(
+                f"{number:,} names differ from another one only in case, spaces, unseen marks or "
+                "form, and count as one account with it. If they are several people, give each "
+                "another name."
             )
         elif name == ROWS_IN_QUOTES:
             lines.append(

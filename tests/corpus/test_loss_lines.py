@@ -141,3 +141,11 @@ def test_even_one_name_for_nobody_is_said(tmp_path, capsys):
     frame.loc[0, "author"] = "None"
     card, said = collected(tmp_path / "p.csv", capsys, frame)
     assert card["dropped_placeholder_author"] == 1 and '1 of "None"' in said
+
+
+def test_names_that_count_as_one_are_said(tmp_path, capsys):
+    frame = rows()
+    frame.loc[::2, "author"] = "A"
+    card, said = collected(tmp_path / "p.csv", capsys, frame)
+    assert card["note_name_forms"] == 2 and card["authors"] == 1
+    assert said.startswith("2 names differ from another one only in case")

@@ -99,10 +99,12 @@ def unknown_sentences(answer: Answer) -> list[str]:
     """Say which accounts of the decisions the file does not have; none where it has all."""
     if not answer.unknown:
         return []
-    first = ", ".join(map(printable, answer.unknown[:MAX_UNKNOWN]))
+    shown = [printable(name) for name in answer.unknown[:MAX_UNKNOWN]]
+    if len(answer.unknown) > MAX_UNKNOWN:
+        shown.append("...")
     return [
         f"Decisions about {_count(len(answer.unknown), 'account')} that this file does not have "
-        f"were not used: {first}{', ...' if len(answer.unknown) > MAX_UNKNOWN else ''}."
+        f"were not used: {', '.join(shown)}."
     ]
 
 

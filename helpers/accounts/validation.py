@@ -31,7 +31,7 @@ from .unjudged import is_read
 
 MAX_ACCOUNTS = 1000  # of more accounts, so many are sampled at random and cut in halves
 MIN_POSTS_OF_HALF = 8  # accounts with fewer posts than two such halves are not checked
-MAX_POSTS_OF_HALF = 128  # more posts of a half change hardly a score, and cost as much again
+MAX_POSTS_OF_HALF = 128  # with 512, 87 of 102 planted accounts were linked, with 128 it was 86
 PROVING_ACCOUNTS = 100  # with fewer accounts, a message says that they prove little
 MAX_CALIBRATION_LOSS = 0.2  # a larger loss, in bits, gives a warning
 CHANGED_QUERY = "\0"  # no account has this name, so none is left out of the ranking as the query

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answers, decided_pairs, languages
+from helpers.accounts import answer_text, answers, decided_pairs, languages
 from helpers.accounts.answers import (
     LIKELY,
     LINKED,
@@ -268,3 +268,18 @@ def test_decisions_are_read_as_they_were_added(tmp_path):
     with pytest.raises(ValueError, match="'maybe' is none of"):
         decided_pairs.add_decisions(path, decisions(("a", "x", "maybe")))
     assert path.read_bytes() == before
+
+
+def test_decisions_that_cannot_be_heeded_are_said(mine, encoder):
+    rows = [("demo-0001", "demo-0002", "same"), ("demo-0002", "demo-0005", "same")]
+    rows.append(("demo-0001", "no such", "later"))
+    decisions = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
+    decisions = decisions.assign(who="", when="", note="")
+    answer = answers.answer_question(mine, encoder, decisions=decisions)
+    assert answer.unknown == ["no such"]
+    assert answer_text.unknown_sentences(answer) == [
+        "Decisions about 1 account that this file does not have were not used: no such."
+    ]
+    decisions.loc[2, ["account_b", "decision"]] = ["demo-0005", "different"]
+    with pytest.raises(ValueError, match="demo-0001 and demo-0005 are two people, but pairs"):
+        answers.answer_question(mine, encoder, decisions=decisions)

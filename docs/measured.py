@@ -65,8 +65,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from pydantic import Field
 
 from helpers.core import results
-from helpers.core.config import Config
 from helpers.core.names import label
+from helpers.core.parameters import Config
 from helpers.published import claims
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from ..core.config import Config
+from ..core.parameters import Config
 from ..evaluation import calibration
 from ..evaluation.detection import DetectionCosts
 from . import decided_pairs, languages, validation

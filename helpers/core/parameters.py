@@ -3,17 +3,23 @@
 papermill only warns about an unknown parameter and exits 0, and passes ``-p amp false`` on as the
 text "false". So the cell after each ``parameters`` cell calls :func:`check`, which reads the
 declared names and types from the annotations in the ``parameters`` cell. For a parameter that is a
-dict of a Config's settings, ``Config.of`` checks the settings.
+dict of a Config's settings, ``Config.of`` checks the settings. A run's values are read from its
+YAML files by :func:`read_parameter_file`.
 """
 
 import difflib
+import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_origin
+from typing import Any, Self
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from .artifacts import fingerprint_of
+from .errors import FileError, readable_file
 from .names import MAX_LETTERS
 from .paths import checked_name
 
@@ -24,11 +30,71 @@ PAPERMILL_EXAMPLES = {"list": "[a, b]", "dict": "{a: b}"}  # values that -p cann
 SEED_BOUNDS = (0, 2**32 - 1)
 MAX_TEXT_CHARS = 4096  # as long as the longest path of a file
 MAX_SHOWN_CHARS = 200  # of a value in a message
+MAX_FILE_BYTES = 100_000  # of a file of parameters
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MEMORY_SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?([KMGT])(?:i?B)?", re.I)
 MEMORY_UNITS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 MEMORY_BOUNDS = (1e7, 1e15)  # DuckDB needs some memory; nobody has more than the second
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class Config(BaseModel):
+    """A frozen set of named settings.
+
+    Unknown names, wrong types and values out of bounds are errors. Types are strict: "3", 3.0 and
+    true are not accepted as integers. Numbers have bounds, and nan and inf are never accepted.
+    """
+
+    model_config = STRICT | ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    @classmethod
+    def of(cls, settings: dict[str, Any], where: str = "") -> Self:
+        """Build a config from a dict.
+
+        Parameters
+        ----------
+        settings : dict
+            name of a setting -> its value; settings that are left out have their defaults
+        where : str
+            where the settings come from, the start of an error's message; by default the name of
+            the class
+
+        Raises
+        ------
+        ValueError
+            with a message of one line that says for each wrong setting what is wrong, and for an
+            unknown name the nearest valid one
+        """
+        try:
+            return cls.model_validate(settings)
+        except ValidationError as error:
+            where = where or cls.__name__
+            messages = [f"{where}: {_message(fault, cls)}" for fault in error.errors()]
+            raise ValueError("; ".join(messages)) from None
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a short hash of the name of the class and all settings, defaults included."""
+        return fingerprint_of(type(self).__name__, self.model_dump(mode="json"))
+
+
+def _message(fault: dict, config: type[Config]) -> str:
+    """Return a message about one wrong setting, from an entry of pydantic's ``errors()``."""
+    path = fault["loc"] or ("settings",)
+    if fault["type"] == "extra_forbidden":
+        for parent in path[:-1]:
+            config = config.model_fields[parent].annotation
+        return unknown([str(path[-1])], config.model_fields, "setting")
+    name = ".".join(map(str, path))
+    if fault["type"] == "missing":
+        return (
+            f"the setting {name!r} is missing: it has no default, and a dict that you give "
+            "replaces the notebook's whole dict, so it must hold this setting, too"
+        )
+    message = f"{name!r} is {shown(fault['input'])}: {fault['msg'].removeprefix('Value error, ')}"
+    if fault["type"] == "float_type" and isinstance(fault["input"], str):
+        message += " (in YAML write 1.0e-4 and 1.0e+6)"
+    return message
 
 
 def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter") -> str | None:
@@ -89,7 +155,6 @@ def row_title(text: str) -> str:
 def check(
     namespace: dict[str, Any],
     may_be_empty: Collection[str] = (),
-    rising: Collection[str] = (),
     set_elsewhere: Mapping[str, Collection[str]] = MappingProxyType({}),
     **allowed: Collection | Callable,
 ) -> dict[str, Any]:
@@ -105,8 +170,6 @@ def check(
     may_be_empty : collection of str
         names of the texts, lists and dicts that may be empty; a dict that is not in ``allowed``
         always may
-    rising : collection of str
-        names of the lists whose elements must be in ascending order
     set_elsewhere : mapping
         for the name of a dict the keys that it may not have, because parameters of their own, or
         the notebook, give their values
@@ -122,15 +185,13 @@ def check(
     ------
     ValueError
         with a message of one line, where a parameter is unknown, has a wrong type, is not finite,
-        not allowed, empty, in the wrong order, or a list with the same element twice
+        not allowed, empty, or a list with the same element twice
     """
     declared = namespace.get("__annotations__", {})
-    names = [name for name, value in namespace.items() if _is_parameter(name, value)]
-    message = unknown(names, declared)
-    if message is None:
-        named = [*allowed, *may_be_empty, *rising, *set_elsewhere]
-        message = unknown(named, declared, "name in check()")
-    if message is not None:
+    given = [name for name, value in namespace.items() if _is_parameter(name, value)]
+    named = [*allowed, *may_be_empty, *set_elsewhere]
+    message = unknown(given, declared) or unknown(named, declared, "name in check()")
+    if message:
         raise ValueError(message)
 
     allowed = {"run": file_name, "seed": SEED_BOUNDS, "seeds": SEED_BOUNDS} | allowed
@@ -140,8 +201,6 @@ def check(
         try:
             checked[name] = _of_type(name, namespace[name], hint)
             _check_value(checked[name], allowed.get(name), name in may_be_empty)
-            if name in rising and checked[name] != sorted(checked[name]):
-                raise ValueError(f"must rise, not {shown(checked[name])}")
             for key in set_elsewhere.get(name, ()):
                 if key in checked[name]:
                     raise ValueError(f"must not hold {key!r}, which is set elsewhere")
@@ -171,9 +230,7 @@ def _of_type(name, value, hint):
     except ValidationError as error:
         if error.errors()[0]["type"] == "finite_number":
             raise ValueError(f"must be a finite number, not {shown(value)}") from None
-    kind = str(hint).replace("typing.", "")
-    if isinstance(hint, type) and get_origin(hint) is None:
-        kind = hint.__name__
+    kind = inspect.formatannotation(hint)
     message = f"must be {kind}, not {type(value).__name__} {shown(value)}"
     if hint is float and isinstance(value, str):
         message += " (in YAML write 1.0e-4, not 1e-4)"
@@ -213,7 +270,7 @@ def _check_text(text):
 def _check_element(element, allowed):
     if callable(allowed):
         allowed(element)
-    elif _is_bounds(allowed):
+    elif isinstance(allowed, tuple) and all(isinstance(end, int | float) for end in allowed):
         low, high = allowed
         if not low <= element <= high:
             raise ValueError(f"must lie in {low}..{high}, not {shown(element)}")
@@ -221,8 +278,31 @@ def _check_element(element, allowed):
         raise ValueError(f"must be one of {', '.join(map(str, allowed))}, not {shown(element)}")
 
 
-def _is_bounds(allowed):
-    """Return whether ``allowed`` is a tuple of two numbers, which are bounds."""
-    if not isinstance(allowed, tuple) or len(allowed) != 2:
-        return False
-    return all(type(end) in (int, float) for end in allowed)
+def read_parameter_file(path: str | Path, where: str = "") -> Any:
+    """Return the content of a YAML file of at most MAX_FILE_BYTES; None for an empty one.
+
+    Parameters
+    ----------
+    path : str or Path
+        the file
+    where : str
+        the name of the file in an error's message; by default its path
+
+    Raises
+    ------
+    FileError
+        where the file cannot be read, is no YAML, or is larger than a file of parameters needs to
+        be
+    """
+    where = where or str(path)
+    with readable_file(path), open(path, "rb") as file:
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise FileError(
+            f"{where} has more than {MAX_FILE_BYTES:,} bytes: it is no file of parameters"
+        )
+    try:
+        return yaml.safe_load(content.decode("utf-8"))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no date
+        problem = " ".join(str(error).split())
+        raise FileError(f"{where} is not valid YAML: {problem}") from None

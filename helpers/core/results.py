@@ -24,8 +24,8 @@ from .artifacts import (
     verify_checksum,
     write_checksum,
 )
-from .config import Config
 from .names import label
+from .parameters import Config
 from .paths import Run
 
 KEY = ["model", "base", "protocol", "split", "max_tokens", "seed"]

@@ -48,8 +48,8 @@ from ..core.artifacts import (
     write_checksum,
     write_json,
 )
-from ..core.config import Config
 from ..core.locks import folder_lock
+from ..core.parameters import Config
 from ..core.paths import Run
 from ..core.progress import progress_bar
 from . import daft_engine, deduplicate, personal_names

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ..core.config import Config
 from ..core.locks import folder_lock
+from ..core.parameters import Config
 from .posts_table import open_database, query_scalar, write_posts
 
 

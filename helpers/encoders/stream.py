@@ -12,7 +12,7 @@ import torch.nn.functional as nnf
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from ..core.config import Config
+from ..core.parameters import Config
 from ..tokens.batch import Batch
 from ..tokens.tokenizer import Tokenizer
 from . import pretrained

@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 from scipy.special import ndtri
 
-from ..core.config import Config
+from ..core.parameters import Config
 from .bootstrap import metric_table, percentile_interval, resample_weights
 
 BLOCK_TRIALS = 2**20  # trials that are counted at a time

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from ..core.config import Config
+from ..core.parameters import Config
 
 KIND_NAMES = {  # (same author, same topic)
     (True, True): "one author, one topic",

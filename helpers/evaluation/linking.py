@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, field_validator, model_validator
 
-from ..core.config import Config
+from ..core.parameters import Config
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore, concat_ranges
 from . import detection

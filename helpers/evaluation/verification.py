@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from ..core.config import Config
+from ..core.parameters import Config
 from ..tokens.batch import Samples
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, create_model, field_validator
 
-from ..core.config import Config
+from ..core.parameters import Config
 from . import class_weights, pairs, supervised_contrastive, top_k, triplets
 from .base import Loss
 

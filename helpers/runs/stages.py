@@ -16,8 +16,7 @@ from pathlib import Path
 
 from ..core import artifacts, paths
 from ..core.errors import packages_of, readable_file
-from ..core.parameter_files import read_parameter_file
-from ..core.parameters import check, unknown
+from ..core.parameters import check, read_parameter_file, unknown
 from .inventory import (
     files_to_remove,
     find_lost,

@@ -15,8 +15,8 @@ from ..core.artifacts import (
     verify_checksum,
     write_json,
 )
-from ..core.config import Config
 from ..core.locks import folder_lock
+from ..core.parameters import Config
 from ..corpus.near_duplicates import NORMAL
 from ..corpus.posts_table import SCHEMA, open_database, write_posts
 from .audit import audit_split

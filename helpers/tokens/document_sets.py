@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from ..core.artifacts import read_json, write_json
-from ..core.config import Config
 from ..core.locks import folder_lock
+from ..core.parameters import Config
 from ..core.paths import Run
 from ..corpus.joined_posts import join_posts
 from .batch import Samples, chunk_documents

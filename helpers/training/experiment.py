@@ -16,8 +16,8 @@ from pydantic import Field
 
 from ..core import made
 from ..core.artifacts import fingerprint_of, read_json, write_json
-from ..core.config import Config
 from ..core.locks import folder_lock
+from ..core.parameters import Config
 from ..core.paths import checked_name
 from ..encoders.base import Encoder
 from ..encoders.stream import StreamConfig, build_stream_encoder

@@ -21,8 +21,8 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from ..core.artifacts import atomic_write, file_fingerprint, is_current, write_json
-from ..core.config import Config
 from ..core.errors import packages_of
+from ..core.parameters import Config
 from ..core.progress import progress_bar
 from ..tokens.batch import Batch
 from . import checkpoints

@@ -1,4 +1,4 @@
-"""Every way a notebook's parameters can be wrong, and settings of a Config."""
+"""Every way a notebook's parameters can be wrong, settings of a Config, and files of parameters."""
 
 import ast
 import importlib
@@ -13,8 +13,8 @@ from pydantic import Field
 
 import helpers
 from helpers.core import paths
-from helpers.core.config import Config
-from helpers.core.parameters import check, unknown
+from helpers.core.errors import FileError
+from helpers.core.parameters import Config, check, read_parameter_file, unknown
 from helpers.losses import LOSSES, LossConfig
 
 DECLARED = {
@@ -387,3 +387,40 @@ class TestConfig:
             "training: the setting 'lr' is missing: it has no default, and a dict that you give "
             "replaces the notebook's whole dict, so it must hold this setting, too"
         )
+
+
+BAD_FILES = {
+    "a long file": ("a: " + "x" * 100_000, "has more than 100,000 bytes"),
+    "levels": ("[" * 3000 + "]" * 3000, "is not valid YAML: maximum recursion"),
+    "a long integer": ("seed: " + "1" * 5000, "is not valid YAML: Exceeds the limit"),
+    "an alias of nothing": ("a: *b", "is not valid YAML: found undefined alias"),
+    "no date": ("a: 2001-99-99", "is not valid YAML: month must be in 1..12"),
+    "a call": ("a: !!python/object/apply:os.system [exit]", "is not valid YAML: could not"),
+    "an unhashable key": ("? [a]\n: 1", "is not valid YAML: while constructing"),
+    "a control character": ("a: \x01", "is not valid YAML: unacceptable character"),
+    "no UTF-8": ("a: \udcff", "is not valid YAML: 'utf-8' codec"),
+    "half a list": ("a: [1", "is not valid YAML: while parsing"),
+}
+
+
+class TestFiles:
+    @pytest.mark.parametrize("kind", BAD_FILES)
+    def test_a_bad_file_is_refused_in_one_line_by_its_name(self, tmp_path, kind):
+        text, message = BAD_FILES[kind]
+        path = tmp_path / "01_a.yaml"
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+        with pytest.raises(FileError, match=f"^params/demo/01_a.yaml {message}") as caught:
+            read_parameter_file(path, "params/demo/01_a.yaml")
+        assert "\n" not in str(caught.value)
+
+    def test_a_file_that_is_none_is_named(self, tmp_path):
+        with pytest.raises(FileError, match=f"{tmp_path} is a folder"):
+            read_parameter_file(tmp_path)
+        with pytest.raises(FileError, match="x.yaml is missing"):
+            read_parameter_file(tmp_path / "x.yaml")
+
+    def test_aliases_are_what_they_stand_for(self, tmp_path):
+        path = tmp_path / "x"
+        path.write_text("a: &a {b: 1}\nc: *a\nd: {<<: *a, e: [*a, *a]}\n")
+        one = {"b": 1}
+        assert read_parameter_file(path) == {"a": one, "c": one, "d": one | {"e": [one, one]}}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from ...core.config import Config
+from ...core.parameters import Config
 from ..store import TokenStore
 from .authors import AuthorSampler, CorpusSampler
 from .base import Sampler

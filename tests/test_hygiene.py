@@ -356,47 +356,6 @@ def test_a_module_names_no_folder_of_a_machine_and_not_its_own_package(path):
     )
 
 
-# modules that come with the packages of the extras, by other names or as what these need
-EXTRA_MODULES = {
-    "IPython",
-    "accelerate",
-    "daft",
-    "latex2mathml",
-    "nbconvert",
-    "nbformat",
-    "papermill",
-    "plotly",
-    "selectolax",
-    "tokenizers",
-    "transformers",
-    "umap",
-}
-
-
-@each_module
-def test_a_package_of_an_extra_is_imported_where_its_absence_is_explained(path):
-    """A command explains it itself, and the figures do so where their room is entered."""
-    explained = set()
-    imports = []
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.With) and "packages_of" in ast.unparse(node.items[0]):
-            explained |= set(node.body)
-        if isinstance(node, ast.Import):
-            imports += [(node, alias.name.partition(".")[0]) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            imports.append((node, node.module.partition(".")[0]))
-    explains_itself = path.parent.name == "figures" or path.name in (
-        "commands.py",
-        "daft_engine.py",
-        "progress.py",  # asks IPython only where it is loaded
-    )
-    for node, module in imports:
-        assert module not in EXTRA_MODULES or node in explained or explains_itself, module
-    if path.parts[-2:] == ("figures", "__init__.py"):
-        assert explained
-
-
 def test_helpers_have_few_rooms():
     rooms = {path.parent.name for path in (paths.ROOT / "helpers").glob("*/__init__.py")}
     assert len(rooms) <= 15, sorted(rooms)

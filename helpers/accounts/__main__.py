@@ -10,8 +10,8 @@ import os
 import sys
 from functools import partial
 
+from ..core.messages import run_command
 from ..core.paths import PROGRAM
-from ..core.terminal import run_command
 
 COMMANDS = {  # command -> its positional arguments, and what it does
     "encode": ("posts out", "write the vectors of all accounts to a Parquet file"),

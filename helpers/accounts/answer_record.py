@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 
-from ..core.terminal import printable
+from ..core.messages import printable
 from .answer_text import (
     CARE,
     answer_sentences,

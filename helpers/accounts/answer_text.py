@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..core.messages import printable
 from ..core.paths import PROGRAM
-from ..core.terminal import printable
 from ..corpus.loss_lines import PLACEHOLDER_AUTHOR
 from . import languages
 from .answers import (

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from ..core import locks, paths
 from ..core.escaping import without_formulas
 from ..core.files import check_target, write_target
+from ..core.messages import printable
 from ..core.progress import progress_bar
-from ..core.terminal import printable
 from ..evaluation.detection import DetectionCosts
 from ..sources.table import author_names, column_names
 from . import decided_pairs, list_matching, match_page, match_report, reading

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as nnf
 
 from ..core.artifacts import read_json, write_json
-from ..core.errors import FileError, readable_file
+from ..core.messages import FileError, readable_file
 from ..encoders.base import Encoder, embed, load_tensors
 from ..encoders.baselines import fit_baseline, fit_lsa
 from ..evaluation.embeddings import Embeddings

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from scipy.special import expit, logit, logsumexp
 
-from ..core.errors import FileError, file_error, readable_file
+from ..core.messages import FileError, file_error, readable_file
 from ..evaluation.calibration import estimate_prior
 from ..evaluation.detection import DetectionCosts
 from ..evaluation.embeddings import Embeddings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..core import locks, paths
 from ..core.artifacts import atomic_write, write_json
-from ..core.terminal import printable
+from ..core.messages import printable
 from . import linkage_changes, reading
 from .columns import column_types
 from .encoder import ENOUGH, AuthorEncoder

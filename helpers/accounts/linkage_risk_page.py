@@ -6,7 +6,7 @@ number stands on the page that a program could not read. The page has no script 
 
 import pandas as pd
 
-from ..core.terminal import printable
+from ..core.messages import printable
 from ..evaluation.drawn_lists import ALONE, MATCHED
 from ..evaluation.lists import PRECISIONS
 from .linkage_changes import FEW_POSTS, KEPT_WORDS, SHORT_WORDS

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from ..core.terminal import printable
+from ..core.messages import printable
 from . import match_report
 from .answer_record import HIGHEST, LEAST_SHOWN, MAX_LIKELY_SHOWN, MAX_SHOWN
 from .answer_text import CARE, pairs_title, percent

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ..core.terminal import printable
+from ..core.messages import printable
 from .decided_pairs import DecidedPairs
 from .encoder import ENOUGH
 from .gallery import LINK_COSTS, AccountGallery

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ..core import paths
 from ..core.artifacts import read_json
-from ..core.terminal import printable
+from ..core.messages import printable
 from .answer_page import PAGE, RECORD
 from .decided_pairs import (
     COLUMNS,

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from . import made, paths
-from .errors import file_error, readable_file
+from .messages import file_error, readable_file
 
 
 def fingerprint_of(*parts: Any) -> str:

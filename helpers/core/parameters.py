@@ -19,7 +19,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from .artifacts import fingerprint_of
-from .errors import FileError, readable_file
+from .messages import FileError, readable_file
 from .names import MAX_LETTERS
 from .paths import checked_name
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from .terminal import printable
+from .messages import printable
 
 PLACE = "AUTHORBOOK_PROGRESS"  # environment variable that gives a kernel the path of this file
 IN_FILE = {"bar_format": "{desc} {n_fmt}/{total_fmt}, {remaining} left{postfix}", "mininterval": 1}

@@ -27,7 +27,6 @@ import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
 from ..core.artifacts import file_fingerprint, fingerprint_of
-from ..core.errors import packages_of
 from . import signatures
 from .partitions import SIGNATURE_STEPS, VERSION, Partitions
 from .personal_names import MaskedNames
@@ -83,8 +82,8 @@ def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
     """
     os.environ["DO_NOT_TRACK"] = "true"
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
-    with packages_of("distributed"):
-        import daft
+    import daft
+
     if len(jobs) < 2:  # starting a worker would take longer
         return [function(*job) for job in jobs]
     # A thread of Daft may abort an interpreter that is ending. So Daft runs in a child process,

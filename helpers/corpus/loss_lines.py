@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..core.terminal import printable
+from ..core.messages import printable
 from ..sources import table
 
 MAX_SILENT_SHARE = 0.05  # of the rows; a reason that dropped more is said

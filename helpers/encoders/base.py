@@ -13,7 +13,7 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from ..core.errors import file_error, readable_file
+from ..core.messages import file_error, readable_file
 from ..core.progress import progress_bar
 from ..tokens.batch import Batch, Samples
 

@@ -10,7 +10,7 @@ from zipfile import ZipFile, is_zipfile
 from torch import nn
 
 from ..core.artifacts import read_json
-from ..core.errors import FileError, file_error, packages_of, readable_file
+from ..core.messages import FileError, file_error, readable_file
 from ..tokens.pretrained_tokenizers import locate_model, read_pretrained
 from .base import all_finite, load_tensors
 
@@ -53,11 +53,10 @@ def load_luar(name: str) -> nn.ModuleDict:
     ----------
     Rivera-Soto et al., Learning Universal Authorship Representations, EMNLP 2021, section 3.
     """
-    with packages_of("notebooks"):
-        from transformers import RobertaConfig, RobertaModel
-        from transformers.modeling_utils import (
-            load_state_dict,
-        )  # tensors only: no code is unpickled
+    from transformers import RobertaConfig, RobertaModel
+    from transformers.modeling_utils import (
+        load_state_dict,
+    )  # tensors only: no code is unpickled
 
     folder = Path(locate_model(name))
     transformer = RobertaModel(RobertaConfig(**LUAR_BODY), add_pooling_layer=False)
@@ -99,8 +98,7 @@ def model_parts(name: str) -> tuple[Any, nn.Linear | None]:
     ValueError
         As :func:`helpers.tokens.pretrained_tokenizers.read_pretrained` and :func:`load_luar`.
     """
-    with packages_of("notebooks"):
-        from transformers import AutoModel
+    from transformers import AutoModel
 
     if is_luar(name):
         luar = load_luar(name)

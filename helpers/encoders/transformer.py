@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from ..core.errors import packages_of
 from ..tokens import pretrained_tokenizers
 from ..tokens.batch import PAD
 from ..tokens.tokenizer import Tokenizer
@@ -63,8 +62,7 @@ class Transformer(nn.Module):
     """
 
     def __init__(self, vocabulary: int, settings, tokenizer: Tokenizer | None = None):
-        with packages_of("notebooks"):
-            from transformers import AutoTokenizer, BertConfig, BertModel
+        from transformers import AutoTokenizer, BertConfig, BertModel
 
         super().__init__()
         model = settings.model

@@ -4,7 +4,4 @@ Each function takes tables of numbers and names, and returns a plotly figure who
 finding. This room never trains, scores or reads a file.
 """
 
-from ..core.errors import packages_of
-
-with packages_of("notebooks"):
-    import plotly as plotly  # every module of this room draws with it
+import plotly as plotly  # every module of this room draws with it

@@ -10,7 +10,7 @@ import os
 from functools import partial
 
 from ..core import paths
-from ..core.terminal import run_command
+from ..core.messages import run_command
 from .pipeline import run_all
 from .stages import stages
 

@@ -6,11 +6,8 @@ from html import escape
 from typing import Any
 from xml.etree.ElementTree import tostring
 
-from ..core.errors import packages_of
-
-with packages_of("notebooks"):
-    from latex2mathml.converter import convert_to_element
-    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from latex2mathml.converter import convert_to_element
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 # "\begin{aligned}", "\end{equation*}"
 ALIGNED = re.compile(r"(begin|end){(aligned|align|equation)\*?}")

@@ -13,7 +13,7 @@ from contextvars import copy_context
 from pathlib import Path
 
 from ..core import artifacts, locks, made, paths, progress, results
-from ..core.errors import DISK_FULL, disk_full, packages_of
+from ..core.messages import DISK_FULL, disk_full
 from .stages import Stage, stages
 
 LOOK_SECONDS = 0.5  # time between two updates of the progress of running stages
@@ -50,8 +50,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     StageFailed
         where a cell fails or the kernel dies
     """
-    with packages_of("notebooks"):
-        import papermill
+    import papermill
 
     if stage.is_current and not force:
         stage.renew_sidecar()

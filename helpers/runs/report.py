@@ -19,7 +19,6 @@ from jinja2 import FileSystemLoader, Template, pass_context
 
 from ..core import paths
 from ..core.artifacts import atomic_write
-from ..core.errors import packages_of
 
 PLOTLY = "application/vnd.plotly.v1+json"
 # Outputs that are never shown: widgets need a kernel, and scripts of a notebook are not allowed.
@@ -68,8 +67,7 @@ def build_report(
     ValueError
         where a notebook is damaged
     """
-    with packages_of("notebooks"):
-        import nbformat
+    import nbformat
 
     exporter = _exporter()
     keys = {path: re.sub(r"\W", "-", path.stem) for path in notebooks}
@@ -151,8 +149,7 @@ def _prepare(cell, figures, pictures):
 
 def _words_and_tables(html: str) -> str:
     """Return HTML without elements and attributes that could run code, load files or hold links."""
-    with packages_of("notebooks"):
-        from selectolax.lexbor import LexborHTMLParser
+    from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(html, is_fragment=True)
     tree.strip_tags(list({node.tag for node in tree.css("*")} - ELEMENTS), recursive=True)
@@ -180,8 +177,7 @@ def _markdown_cell(context, source):
 # to compile its templates takes longer than to fill them.
 @cache
 def _exporter():
-    with packages_of("notebooks"):
-        from nbconvert import HTMLExporter
+    from nbconvert import HTMLExporter
 
     exporter = HTMLExporter(
         template_file="folded.html",
@@ -195,8 +191,7 @@ def _exporter():
 
 def _page(figures, **fields):
     """Return the HTML of the page, with the hashes of the scripts that may run."""
-    with packages_of("notebooks"):
-        from plotly.offline import get_plotlyjs
+    from plotly.offline import get_plotlyjs
 
     draw = _read_beside("report.js")
     scripts = [draw]

@@ -15,7 +15,7 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 from ..core import artifacts, paths
-from ..core.errors import packages_of, readable_file
+from ..core.messages import readable_file
 from ..core.parameters import check, read_parameter_file, unknown
 from .inventory import (
     files_to_remove,
@@ -187,8 +187,7 @@ def _parameter_files(run):
 
 # Return the code cells of a notebook; ``where`` names the parameter file in the error.
 def _code_cells(notebook, where):
-    with packages_of("notebooks"):
-        import nbformat
+    import nbformat
 
     path = paths.NOTEBOOKS / f"{notebook}.ipynb"
     if not path.exists():

@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from ..core.errors import packages_of
 from ..core.names import GLOSSARY, explain, label
 from ..core.paths import Run
 from ..core.results import INTERVAL, KEY, format_interval, names_of_models, read, wide
@@ -67,8 +66,7 @@ def folded(title: str, frame: pd.DataFrame) -> "HTML":  # noqa: F821
     frame : DataFrame
         the table; its index is not shown
     """
-    with packages_of("notebooks"):
-        from IPython.display import HTML
+    from IPython.display import HTML
 
     table = styled(frame).hide(axis="index").to_html()
     return HTML(f"<details><summary>{escape(title)}</summary>{table}</details>")

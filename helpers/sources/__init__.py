@@ -36,8 +36,8 @@ from ..cleaning.authors import escape_surrogates
 from ..core import paths
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable
+from ..core.messages import printable
 from ..core.parameters import check, unknown
-from ..core.terminal import printable
 
 COLUMNS = ["author", "time", "topic", "text"]
 SOURCES = (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..core import paths
 from ..core.artifacts import atomic_write, fingerprint_of
-from ..core.terminal import printable
+from ..core.messages import printable
 
 # "https://github.com/jd/archive", "git@github.com:jd/archive", "github.com/jd/archive"
 GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")

@@ -3,11 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from ..cleaning.text import EDGE, drop_edge_marks, normalise_unicode
-from ..core.errors import packages_of
+from selectolax.lexbor import LexborHTMLParser
 
-with packages_of("notebooks"):
-    from selectolax.lexbor import LexborHTMLParser
+from ..cleaning.text import EDGE, drop_edge_marks, normalise_unicode
 
 # most tags of a post, twice as many as people write; deeply nested tags cost quadratic time
 MAX_TAGS = 5_000

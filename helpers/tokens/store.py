@@ -49,7 +49,7 @@ from ..core.artifacts import (
     write_checksum,
     write_json,
 )
-from ..core.errors import file_error, readable_file
+from ..core.messages import file_error, readable_file
 from ..core.progress import progress_bar
 
 FILES = {

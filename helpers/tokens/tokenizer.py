@@ -27,8 +27,8 @@ from ..core.artifacts import (
     read_json,
     write_json,
 )
-from ..core.errors import file_error, packages_of, readable_file
 from ..core.locks import folder_lock
+from ..core.messages import file_error, readable_file
 from . import pretrained_tokenizers
 
 MIN_VOCABULARY = 300  # fewest subwords that are learned
@@ -211,8 +211,7 @@ class HuggingFace(Tokenizer):
     kind = "huggingface"
 
     def __init__(self, model: bytes):
-        with packages_of("notebooks"):
-            from tokenizers import Tokenizer as FastTokenizer
+        from tokenizers import Tokenizer as FastTokenizer
 
         self.model = model
         self._tokenizer = FastTokenizer.from_str(model.decode())

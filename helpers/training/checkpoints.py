@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..core.artifacts import atomic_write, file_fingerprint, fingerprint_of, read_json
-from ..core.errors import file_error, readable_file
+from ..core.messages import file_error, readable_file
 from ..encoders.base import all_finite, load_tensors
 
 

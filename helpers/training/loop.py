@@ -17,20 +17,17 @@ from typing import Literal
 
 import pandas as pd
 import torch
+from accelerate import Accelerator
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from ..core.artifacts import atomic_write, file_fingerprint, is_current, write_json
-from ..core.errors import packages_of
 from ..core.parameters import Config
 from ..core.progress import progress_bar
 from ..tokens.batch import Batch
 from . import checkpoints
 from .distributed import device_name, gather_with_gradient
 from .grad_cache import GradCache
-
-with packages_of("notebooks"):
-    from accelerate import Accelerator
 
 
 class TrainingConfig(Config):

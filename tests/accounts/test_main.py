@@ -17,8 +17,8 @@ from helpers.accounts.gallery import equal_queries
 from helpers.accounts.list_matching import COLUMNS
 from helpers.accounts.reading import own_names, pseudonym_of
 from helpers.core import paths
-from helpers.core.errors import DEFECT
 from helpers.core.files import check_target
+from helpers.core.messages import DEFECT
 from helpers.evaluation import match_fitting
 from helpers.sources.demo_csv import write_demo_csv
 

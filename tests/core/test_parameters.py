@@ -13,7 +13,7 @@ from pydantic import Field
 
 import helpers
 from helpers.core import paths
-from helpers.core.errors import FileError
+from helpers.core.messages import FileError
 from helpers.core.parameters import Config, check, read_parameter_file, unknown
 from helpers.losses import LOSSES, LossConfig
 

@@ -14,9 +14,9 @@ from safetensors.torch import load_file, save_file
 from helpers.accounts import encoder as shipped_encoder
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import AccountGallery
-from helpers.core import errors
+from helpers.core import messages
 from helpers.core.artifacts import read_json, write_json
-from helpers.core.errors import FileError
+from helpers.core.messages import FileError
 from helpers.core.paths import Run, display_path
 from helpers.encoders import pretrained
 from helpers.tokens.tokenizer import Bytes, load_tokenizer, save_tokenizer
@@ -93,7 +93,7 @@ DAMAGES = {
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
     """A copy of the package's encoder that counts as what ships."""
-    monkeypatch.setattr(errors, "PACKAGE", tmp_path / "helpers")
+    monkeypatch.setattr(messages, "PACKAGE", tmp_path / "helpers")
     monkeypatch.setattr(shipped_encoder, "SHIPPED", tmp_path / "helpers" / "shipped")
     folder = tmp_path / "helpers" / "shipped" / "open-small"
     return shutil.copytree(Path(shipped_encoder.__file__).parent / "shipped/open-small", folder)

@@ -1,4 +1,4 @@
-"""One sentence for every exception: the file, what is wrong, and what to do by its origin."""
+"""What commands say: safe text, exit codes, and of every exception one sentence on what to do."""
 
 import gzip
 import os
@@ -10,9 +10,20 @@ import zlib
 import duckdb
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from helpers.core import errors, paths
-from helpers.core.errors import DEFECT, FileError, explain_error, file_error, readable_file, remedy
+from helpers.core import messages, paths
+from helpers.core.messages import (
+    DEFECT,
+    FileError,
+    explain_error,
+    file_error,
+    printable,
+    readable_file,
+    remedy,
+    run_command,
+)
 
 
 @pytest.fixture
@@ -36,7 +47,7 @@ def written(path):
 
 class TestRemedy:
     def test_what_ships_is_restored(self):
-        path = errors.PACKAGE / "accounts" / "shipped" / "open-small" / "weights.safetensors"
+        path = messages.PACKAGE / "accounts" / "shipped" / "open-small" / "weights.safetensors"
         shown = "helpers/accounts/shipped/open-small/weights.safetensors"
         assert remedy(path) == (
             f"restore it with `git checkout -- {shown}`, or install authorbook again"
@@ -45,7 +56,7 @@ class TestRemedy:
 
     def test_an_installed_package_is_installed_again(self, monkeypatch):
         monkeypatch.setattr(paths, "ROOT", None)
-        assert remedy(errors.PACKAGE / "core" / "names.csv") == "install authorbook again"
+        assert remedy(messages.PACKAGE / "core" / "names.csv") == "install authorbook again"
 
     def test_what_was_made_is_deleted_and_made_again(self, outputs):
         table = written(outputs / "demo" / "results.csv")
@@ -183,9 +194,9 @@ class TestExplain:
         link.symlink_to(paths.ROOT)
         code = (
             f"import sys; sys.path.insert(0, {str(link)!r})\n"
-            "from helpers.core import errors, paths\n"
+            "from helpers.core import messages, paths\n"
             "try:\n    paths.checked_name('run', '../x')\n"
-            "except ValueError as error:\n    print(errors.explain_error(error))"
+            "except ValueError as error:\n    print(messages.explain_error(error))"
         )
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
@@ -195,7 +206,7 @@ class TestExplain:
     def test_a_librarys_value_error_is_a_defect(self):
         assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")
         assert explain_error(raised(int, "x")).startswith(f"{DEFECT}: ValueError: invalid literal")
-        assert explain_error(raised(errors.disk_full)).startswith(f"{DEFECT}: TypeError: "), (
+        assert explain_error(raised(messages.disk_full)).startswith(f"{DEFECT}: TypeError: "), (
             "a call"
         )
 
@@ -205,24 +216,76 @@ class TestExplain:
         assert " is a folder and should be a file" in explain_error(raised(open, tmp_path))
         cut = raised(gzip.decompress, gzip.compress(b"x" * 99)[:-9])
         assert explain_error(cut).startswith("a compressed file ends early")
-        assert explain_error(cut, tmp_path).startswith(f"{tmp_path} ends early or is damaged")
 
-    def test_a_missing_package(self):
-        assert explain_error(raised(__import__, "nopackage")) == (
-            "the package nopackage is not installed: run `make setup`"
+    @pytest.mark.parametrize("package, extra", [("plotly", "notebooks"), ("daft", "distributed")])
+    def test_a_missing_package(self, package, extra):
+        missing = ModuleNotFoundError(f"No module named {package!r}", name=package)
+        assert explain_error(missing) == (
+            f"the package {package} is not installed: run `make setup` in a checkout, else `pip "
+            f"install 'authorbook[{extra}]'`"
         )
 
-    @pytest.mark.parametrize("extra", ["notebooks", "distributed"])
-    def test_a_missing_extra(self, monkeypatch, extra):
-        with (
-            pytest.raises(ModuleNotFoundError, match="nopackage .*: run `make ") as in_checkout,
-            errors.packages_of(extra),
-        ):
-            import nopackage.part
-        assert in_checkout.value.name == "nopackage" and in_checkout.value.__suppress_context__
-        monkeypatch.setattr(paths, "ROOT", None)
-        with pytest.raises(ModuleNotFoundError) as installed, errors.packages_of(extra):
-            import nopackage.part  # noqa: F401
-        assert explain_error(installed.value) == (
-            f"the package nopackage is not installed: run `pip install 'authorbook[{extra}]'`"
-        )
+
+@pytest.mark.parametrize(
+    "text, safe",
+    [
+        ("Zoë 日本 d'Ars 😀", "Zoë 日本 d'Ars 😀"),
+        ("\x1b]0;title\x07\x1b[2J", r"\x1b]0;title\x07\x1b[2J"),
+        ("\u202egnp.exe", r"\u202egnp.exe"),
+        ("a\u200bb\xa0c", r"a\u200bb\xa0c"),
+        ("first\nsecond\r\t\u2028", r"first\nsecond\r\t\u2028"),
+        ("\ud800\x9b", r"\ud800\x9b"),
+        (7, "7"),
+    ],
+)
+def test_what_a_terminal_obeys_is_escaped(text, safe):
+    assert printable(text) == safe
+
+
+@given(st.text())
+def test_any_text_stays_on_its_line_and_can_be_printed(text):
+    safe = printable(text)
+    assert safe.isprintable() and len(safe.splitlines()) <= 1
+    safe.encode("utf-8")
+    assert printable(safe) == safe
+
+
+def stop():
+    raise KeyboardInterrupt
+
+
+def find_name():
+    return {}["Jane Roe"]
+
+
+def complain():
+    raise OSError("a name \x1b[31m\u202e\nof two lines")
+
+
+def test_exit_codes(outputs, capsys):
+    assert run_command(list) == 0 and capsys.readouterr() == ("", "")
+    assert run_command(stop) == 130
+    assert capsys.readouterr().err == "\nstopped; the same command continues from here\n"
+    assert run_command(complain) == 1
+
+
+def test_a_message_cannot_steer_the_terminal(outputs, capsys):
+    run_command(complain)
+    message = capsys.readouterr().err
+    assert "\x1b" not in message and "\u202e" not in message and r"\x1b[31m\u202e" in message
+
+
+def test_a_defect_is_one_line_and_its_lines_of_code_are_kept_without_names(outputs, capsys):
+    assert run_command(find_name) == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"{DEFECT}: KeyError: 'Jane Roe'; please report it with ")
+    assert message.count("\n") == 1 and "Traceback" not in message
+    kept = (outputs / "traceback.txt").read_text("utf-8")
+    assert "in find_name" in kept and kept.endswith("KeyError\n") and "Jane Roe'" not in kept
+
+
+def test_a_defect_is_told_where_nothing_can_be_written(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "file"))
+    assert run_command(find_name) == 1
+    assert "in find_name" in capsys.readouterr().err

@@ -1,4 +1,6 @@
-"""Turn exceptions into one sentence: which file, what is wrong with it, and what to do.
+"""What commands say: text that is safe on a terminal, and one sentence about any exception.
+
+The sentence tells which file, what is wrong with it, and what to do.
 
 What to do depends on where a file comes from: one that ships is restored, one that was made here is
 deleted and made again, one of the user's is looked at. No word of a library is quoted about a file,
@@ -9,9 +11,10 @@ import lzma
 import os
 import pickle
 import re
+import sys
 import traceback
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,8 +23,7 @@ from . import paths
 OWN_MODULES = __name__.partition(".")[0]  # "helpers"; "authorbook" where it is installed
 PACKAGE = paths.PACKAGE
 SHIPPED = ("helpers", "docs", "notebooks")  # folders of the checkout that nobody's run writes to
-# what installs, in a checkout, the packages of an extra of pyproject.toml
-MAKE_EXTRA = {"notebooks": "make setup", "distributed": "make distributed"}
+EXTRAS = {"daft": "distributed"}  # package -> the extra of pyproject.toml that brings it
 # folders of a run, in which each subfolder's files belong together and are made together
 SETS_OF_FILES = ("models", "tokens", "tokenizer")
 # "OSError: [Errno 28] No space left on device"; "os error 28" is the form of Rust libraries
@@ -34,6 +36,7 @@ OUT_OF_MEMORY = re.compile(
 )
 FILE_IN_MESSAGE = re.compile(r"""(?<=["'])/[^"'\\\n]+""")  # the first full path in quotes
 DEFECT = "this is a defect of authorbook"
+TRACEBACK = "traceback.txt"  # in the outputs folder, of the last error that nobody foresaw
 CUT = (EOFError, zlib.error, lzma.LZMAError)  # of a compressed file that ends early or is changed
 
 
@@ -82,34 +85,6 @@ def file_error(path: str | Path, problem: str = "is damaged") -> FileError:
     return FileError(f"{paths.display_path(Path(path))} {problem}: {remedy(path)}")
 
 
-@contextmanager
-def packages_of(extra: str) -> Iterator[None]:
-    """Let a block that imports a package of an extra say how to install it where it is missing.
-
-    Parameters
-    ----------
-    extra : str
-        name of the extra in pyproject.toml, "notebooks" or "distributed"
-
-    Raises
-    ------
-    ModuleNotFoundError
-        where the package is missing, with a sentence
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(_missing_package(error, extra), name=error.name) from None
-
-
-def _missing_package(error, extra="notebooks"):
-    """Return the sentence about a missing package; the extra brings all that it may need."""
-    command = MAKE_EXTRA[extra]
-    if paths.ROOT is None:
-        command = f"pip install 'authorbook[{extra}]'"
-    return f"the package {error.name} is not installed: run `{command}`"
-
-
 def remedy(path: str | Path) -> str:
     """Say what to do about a missing or damaged file; this depends on where it comes from."""
     path = Path(os.path.abspath(path))
@@ -119,8 +94,6 @@ def remedy(path: str | Path) -> str:
         return _remake(path, path.relative_to(outputs).parts)
     if paths.ROOT is None and path.is_relative_to(PACKAGE):
         return "install authorbook again"
-    if "site-packages" in path.parts:
-        return "install the package that brings it again"
     if any(path.is_relative_to(PACKAGE.parent / folder) for folder in SHIPPED):
         return f"restore it with `git checkout -- {shown}`, or install authorbook again"
     if not path.exists():
@@ -178,36 +151,32 @@ def _is_out_of_memory(error):
     return isinstance(error, MemoryError) or bool(OUT_OF_MEMORY.search(str(error)))
 
 
-def explain_error(error: BaseException, path: str | Path | None = None) -> str:
+def explain_error(error: BaseException) -> str:
     """Return one sentence about any exception, for the end of a command.
-
-    Parameters
-    ----------
-    error : BaseException
-        the exception
-    path : str or Path, optional
-        the file that was read or written; by default the one that the exception names
 
     Returns
     -------
     The message of an error that our own code raised; else a sentence about a full disk, too little
-    memory or a file. Of an error that nobody foresaw, a sentence that begins with DEFECT.
+    memory, a file, or a package that is not installed. Of an error that nobody foresaw, a sentence
+    that begins with DEFECT.
     """
     first_line = f"{type(error).__name__}: {error}".strip().splitlines()[0]
     if is_foreseen(error):
         return str(error)
     if DISK_FULL.search(str(error)):
         return disk_full(error)
-    if path is None and _is_out_of_memory(error):
+    if _is_out_of_memory(error):
         return "the memory is full: close other programs, or take fewer posts"
     if isinstance(error, OSError) and isinstance(error.filename, str | bytes):
-        path = path or os.fsdecode(error.filename)
-    if path is not None:
-        return _about_file(error, path)
+        return _about_file(error, os.fsdecode(error.filename))
     if isinstance(error, CUT):
         return f"a compressed file ends early or is damaged ({first_line}): get it again"
     if isinstance(error, ModuleNotFoundError):
-        return _missing_package(error)
+        extra = EXTRAS.get(error.name, "notebooks")
+        return (
+            f"the package {error.name} is not installed: run `make setup` in a checkout, else `pip "
+            f"install 'authorbook[{extra}]'`"
+        )
     if isinstance(error, OSError):
         return first_line
     return f"{DEFECT}: {first_line}"
@@ -232,3 +201,58 @@ def disk_full(error: object) -> str:
         f"the disk is full{where}: free some space, then give the same command again; "
         "finished files are kept"
     )
+
+
+def printable(text: object) -> str:
+    r"""Return a text with every character escaped that a terminal could obey or would not show.
+
+    These are control characters such as those that begin an escape sequence, line ends, marks that
+    turn the direction of writing, characters of no width and spaces other than " ": "\x1b", "\n",
+    "\u202e", "\u200b". So the result stays on its line, and what looks alike is alike.
+    """
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in str(text)
+    )
+
+
+def run_command(command: Callable[[], object]) -> int:
+    """Run the work of a command line, and return its exit code.
+
+    An error becomes one sentence on stderr. Where nobody foresaw it, the lines of code that it came
+    from are written to ``traceback.txt`` in the outputs folder.
+
+    Parameters
+    ----------
+    command : callable
+        the work, without arguments
+
+    Returns
+    -------
+    0; 1 after a message about an error; 130 where the user pressed Ctrl-C.
+    """
+    try:
+        command()
+    except KeyboardInterrupt:
+        print("\nstopped; the same command continues from here", file=sys.stderr)
+        return 130
+    except Exception as error:
+        message = explain_error(error)
+        if message.startswith(DEFECT):
+            message += _keep_traceback(error)
+        print("\n".join(map(printable, message.split("\n"))), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _keep_traceback(error: Exception) -> str:
+    # writes where an error came from, and says where this is; where it cannot, says it itself
+    trace = "".join(traceback.format_tb(error.__traceback__))
+    path = paths.outputs() / TRACEBACK
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # without the message, which may hold somebody's name
+        path.write_text(f"{trace}{type(error).__name__}\n", encoding="utf-8")
+    except OSError:
+        return f"\n{trace}"
+    return f"; please report it with {paths.display_path(path)}"

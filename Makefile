@@ -4,7 +4,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help first mine match risk lab book reproduce train test torture bench setup distributed publish clean
+.PHONY: help setup first lab book reproduce train test torture publish clean mine
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -14,12 +14,10 @@ JOBS ?= 2
 MODEL ?= 03_train
 PROCESSES ?= 2
 # What a user gives is text: make expands nothing in it, and the shell reads it from the environment, where a quote, a
-# backtick or a dollar sign is a letter like any other. So no recipe says $(POSTS); each says "$$POSTS". ARGS and ONLY are
-# several words, parted by blanks; "\ " is a blank within a word.
+# backtick or a dollar sign is a letter like any other. So no recipe says $(POSTS); each says "$$POSTS".
 RUN_ORIGIN := $(origin RUN)
-GIVEN := A ARGS AUTHOR B DECISIONS JOBS MODEL NAMES ONLY PORT POSTS PROCESSES PYTHON RUN TEXT TIME TOPIC
+GIVEN := JOBS MODEL PORT POSTS PROCESSES PYTHON RUN
 $(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
-READ_WORDS = read -d "" -a words <<< "$$ARGS"; read -d "" -a only <<< "$$ONLY"
 CHECK_RUN = if ! [[ "$$RUN" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \
     echo "RUN is the name of a run: letters, digits, '.', '_' and '-'"; exit 1; fi
 BIN := .venv/bin
@@ -42,21 +40,14 @@ export OMP_WAIT_POLICY ?= passive
 export TOKENIZERS_PARALLELISM ?= false
 
 help:
+	@echo "make setup                 the environment, in .venv"
 	@echo "make first                 the first notebook as a page to open in a browser: seconds, once everything is installed"
-	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message NAMES=1 DECISIONS=decisions.csv]  which"
-	@echo "                           accounts of your file may be one person: one page, nothing is trained; NAMES=1 shows names"
-	@echo "make match A=a.csv B=b.csv [AUTHOR= ... NAMES=1 DECISIONS=]  which accounts of two lists belong to one person"
-	@echo "make risk POSTS=corpus.csv [AUTHOR= TIME= TOPIC= TEXT=]  how many authors of a corpus could be linked again by style,"
-	@echo "                           before you release it: one page"
-	@echo "make lab [PORT= ARGS=]     JupyterLab on working copies of the notebooks, in outputs/lab"
+	@echo "make lab [PORT=]           JupyterLab on working copies of the notebooks, in outputs/lab"
 	@echo "make book                  the committed notebooks as pages to read, in outputs/book"
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/) and make a report; continue where it stopped"
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN in several processes, on GPUs where there are any"
 	@echo "make test                  architecture tests (who imports whom), ruff, unit tests, then every notebook under nbval"
 	@echo "make torture [FULL=1]      kills, full disks, damaged files, hostile input; FULL=1 also kills the whole make reproduce"
-	@echo "make bench [ONLY=ranking]  how fast each part is, next to an alternative in the same run; outputs/bench/speed.csv"
-	@echo "make setup                 the environment only, in .venv"
-	@echo "make distributed           add the engine for many machines to the environment (docs/many_machines.md)"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
 	@echo "make clean RUN=name        delete outputs/name, and the names of people that this run remembers"
 
@@ -82,9 +73,6 @@ UV_INSTALL = $(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python 
 	@rm -f $(BIN)/authorbook  # the program of the wheel: in this folder it is python -m helpers
 	@$(BIN)/python -W ignore -c "import umap"  # numba compiles it once, which takes half a minute
 	@touch $@
-
-distributed: setup
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[distributed]"
 
 # Notebook 00 explains author embeddings; it needs no data and no earlier run.
 first: export TQDM_DISABLE := 1
@@ -129,25 +117,10 @@ train: setup
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$$(( ($$(getconf _NPROCESSORS_ONLN) + PROCESSES - 1) / PROCESSES ))} \
 	    $(BIN)/torchrun --standalone --nproc-per-node "$$PROCESSES" --redirects 1 --log-dir "$$folder/log" "$$folder/$$MODEL.py"
 
-# Columns that are not named are guessed; the page is outputs/mine/report.html.
+# The other commands about a file of posts, and their options: .venv/bin/python -m helpers --help
 mine: setup
 	@if [ -z "$$POSTS" ]; then echo "name your file: make mine POSTS=posts.csv"; exit 1; fi
-	$(READ_WORDS); $(BIN)/python -W ignore -m helpers.accounts mine $${AUTHOR:+"--author=$$AUTHOR"} $${TIME:+"--time=$$TIME"} \
-	    $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} $${NAMES:+--names} $${DECISIONS:+"--decisions=$$DECISIONS"} \
-	    "$${words[@]}" -- "$$POSTS"
-
-# One file will do, with its column that says who is in which list: make match A=posts.csv ARGS="--side forum".
-match: setup
-	@if [ -z "$$A" ]; then echo "name your files: make match A=a.csv B=b.csv"; exit 1; fi
-	$(READ_WORDS); $(BIN)/python -W ignore -m helpers.accounts match $${AUTHOR:+"--author=$$AUTHOR"} $${TIME:+"--time=$$TIME"} \
-	    $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} $${NAMES:+--names} $${DECISIONS:+"--decisions=$$DECISIONS"} \
-	    "$${words[@]}" -- "$$A" $${B:+"$$B"}
-
-# Posts without times: make risk POSTS=corpus.csv ARGS="--split half". The page is outputs/linkage-risk/linkage_risk.html.
-risk: setup
-	@if [ -z "$$POSTS" ]; then echo "name your file: make risk POSTS=corpus.csv"; exit 1; fi
-	$(READ_WORDS); $(BIN)/python -W ignore -m helpers.accounts linkage-risk $${AUTHOR:+"--author=$$AUTHOR"} \
-	    $${TIME:+"--time=$$TIME"} $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} "$${words[@]}" -- "$$POSTS"
+	$(BIN)/python -m helpers mine -- "$$POSTS"
 
 # Copies, so that running a notebook never rewrites the committed one. A copy that you changed is kept.
 lab: setup
@@ -157,17 +130,10 @@ lab: setup
 	    if [ ! -e "$$copy" ] || cmp -s "$$copy" "$$before"; then cp "$$book" "$$copy" && cp "$$book" "$$before"; \
 	    elif cmp -s "$$book" "$$before"; then echo "$$copy has your changes and is kept"; \
 	    else echo "$$copy has your changes and is kept; $$book is newer: delete your copy to get it"; fi; done; \
-	$(READ_WORDS); \
-	$(BIN)/jupyter lab $${PORT:+--port "$$PORT"} $(if $(filter 0,$(shell id -u)),--allow-root) "$${words[@]}" "$$lab"
+	$(BIN)/jupyter lab $${PORT:+--port "$$PORT"} $(if $(filter 0,$(shell id -u)),--allow-root) "$$lab"
 
 book: setup
 	$(BIN)/python docs/book.py
-
-# one thread, so that a ratio compares code and not numbers of cores
-bench: export OMP_NUM_THREADS ?= 1
-bench: export PYTHONWARNINGS := ignore::FutureWarning
-bench: setup
-	$(READ_WORDS); $(BIN)/python benchmarks/speed.py "$${only[@]}" "$${words[@]}"
 
 # one thread, as in make test: training gives other numbers with two
 publish: export OMP_NUM_THREADS := 1

@@ -8,7 +8,7 @@ posts of an author stand in list A and the last ones in list B, as if they were 
 there are more accounts to make than authors, an author's other posts are more accounts. Posts and
 tokens are kept in the folder, so that another size does not make them again.
 
-``make bench ONLY=matching`` compares all pairs with the best ones of made vectors.
+``python benchmarks/speed.py matching`` compares all pairs with the best ones of made vectors.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""Every ratio of speed with its peer in the same run: `make bench` writes, notebook 14 draws.
+"""Every ratio of speed with its peer in the same run: this script writes, notebook 14 draws.
 
-    make bench                                           all of it, minutes: outputs/bench/speed.csv
+    OMP_NUM_THREADS=1 python benchmarks/speed.py         all of it, minutes: outputs/bench/speed.csv
     python benchmarks/speed.py store ranking            some comparisons
     python benchmarks/speed.py --repeats 5
 
@@ -276,7 +276,7 @@ def engines(repeats, posts=(10_000, 100_000)):
     """
     installed = {engine: way for engine, way in ENGINES.items() if importlib.util.find_spec(engine)}
     if "daft" not in installed:
-        print("Daft is left out: it is not installed (`make distributed` installs it)")
+        print("Daft is left out: it is not installed (docs/many_machines.md)")
     parts = []
     for size in posts:
         peaks = {}

@@ -320,7 +320,7 @@ def test_importing_the_package_brings_nothing_heavy():
 def test_a_first_embedding_waits_for_nothing_that_it_does_not_use():
     """scikit-learn and what it brings take as long as torch, and serve fitting only.
 
-    `make bench` has the seconds.
+    benchmarks/speed.py has the seconds.
     """
     heavy = (
         "sklearn",

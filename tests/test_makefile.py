@@ -19,10 +19,7 @@ ATTACKS = [
     "$$(touch owned) && touch owned | touch owned #",
     "a[$(touch owned)]",
 ]
-VARIABLES = (
-    "A B POSTS AUTHOR TIME TOPIC TEXT RUN MODEL ARGS ONLY PORT NAMES DECISIONS JOBS "
-    "PROCESSES".split()
-)
+VARIABLES = ("POSTS", "RUN", "MODEL", "PORT", "JOBS", "PROCESSES")
 
 
 @pytest.fixture
@@ -55,56 +52,20 @@ def make(tmp_path):
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize(
-    "target", ["mine", "match", "risk", "reproduce", "lab", "bench", "train", "clean"]
-)
+@pytest.mark.parametrize("target", ["mine", "reproduce", "lab", "train", "clean"])
 def test_nothing_of_it_is_run(make, target, attack):
     make(target, dict.fromkeys(VARIABLES, attack))
     given = {"RUN": "demo", "MODEL": "03_train", "PROCESSES": attack, "JOBS": attack}
     make(target, dict.fromkeys(VARIABLES, attack) | given)
-    make(target, {"RUN": "demo"}, AUTHORBOOK_OUTPUTS=f"out {attack}", POSTS=attack, ARGS=attack)
+    make(target, {"RUN": "demo"}, AUTHORBOOK_OUTPUTS=f"out {attack}", POSTS=attack)
     assert not list(make.folder.rglob("owned"))
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_file_and_columns_arrive_as_they_are(make, attack):
-    kinds = ("AUTHOR", "TIME", "TOPIC", "TEXT")
-    given = {"POSTS": attack, "DECISIONS": f"d {attack}"}
-    words = make("mine", given | dict.fromkeys(kinds, attack))
-    columns = [f"--{kind.lower()}={attack}" for kind in kinds]
-    command = ["python", "-W", "ignore", "-m", "helpers.accounts", "mine"]
-    assert words == [*command, *columns, f"--decisions=d {attack}", "--", attack]
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_a_corpus_arrives_as_it_is(make, attack):
-    given = {"POSTS": attack, "TEXT": attack, "TIME": f"t {attack}", "ARGS": "--split half"}
-    words = make("risk", given)
-    command = ["python", "-W", "ignore", "-m", "helpers.accounts", "linkage-risk"]
-    columns = [f"--time=t {attack}", f"--text={attack}"]
-    assert words == [*command, *columns, "--split", "half", "--", attack]
-    assert make("risk", {}) == ["name your file: make risk POSTS=corpus.csv"]
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_two_files_arrive_as_they_are(make, attack):
-    words = make("match", {"A": attack, "B": f"b {attack}", "NAMES": "1", "TEXT": attack})
-    command = ["python", "-W", "ignore", "-m", "helpers.accounts", "match"]
-    assert words == [*command, f"--text={attack}", "--names", "--", attack, f"b {attack}"]
-    assert make("match", {"A": attack, "ARGS": "--side x"})[6:] == ["--side", "x", "--", attack]
-    assert make("match", {"B": attack}) == ["name your files: make match A=a.csv B=b.csv"]
-
-
-def test_arguments_are_words_parted_by_blanks(make):
-    words = make("mine", {"POSTS": "-a b.csv", "NAMES": "1", "ARGS": r"-k  3 --accounts Jo\ Roe x"})
-    assert words[6:] == ["--names", "-k", "3", "--accounts", "Jo Roe", "x", "--", "-a b.csv"]
-    assert make("mine", {"POSTS": "a.csv"})[6:] == ["--", "a.csv"]
-    assert make("bench", {"ONLY": "reader store", "ARGS": "--repeats 2"})[2:] == [
-        "reader",
-        "store",
-        "--repeats",
-        "2",
-    ]
+def test_a_file_arrives_as_it_is(make, attack):
+    command = ["python", "-m", "helpers", "mine", "--"]
+    assert make("mine", {"POSTS": attack}) == [*command, attack]
+    assert make("mine", {}) == ["name your file: make mine POSTS=posts.csv"]
 
 
 # uv that repeats its words, and cannot reach the index that a backend of torch comes from

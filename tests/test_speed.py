@@ -1,4 +1,4 @@
-"""The comparisons of `make bench`: their ways, their rows, and what a ratio is."""
+"""The comparisons of benchmarks/speed.py: their ways, their rows, and what a ratio is."""
 
 import importlib
 import runpy

@@ -108,7 +108,7 @@ def archive(folder, *messages, stream="12-new.20members", topic="a.2Fb", text=No
     ],
 )
 def test_zulip_html(html, text):
-    assert clean_post(zulip.html_to_text(html)) == text
+    assert clean_post(zulip.message_text(html)) == text
 
 
 def test_zulip_raw_keeps_quotes_and_code():
@@ -116,8 +116,8 @@ def test_zulip_raw_keeps_quotes_and_code():
         "<blockquote><p>old words</p></blockquote>"
         "<p>mine <code>f x</code></p><pre><code>def f</code></pre>"
     )
-    assert zulip.html_to_text(html, raw=True).split() == "old words mine f x def f".split()
-    assert zulip.html_to_text(html) == "mine @code"
+    assert zulip.message_text(html, raw=True).split() == "old words mine f x def f".split()
+    assert zulip.message_text(html) == "mine @code"
 
 
 def test_zulip_rows(tmp_path):

@@ -17,11 +17,10 @@ from urllib.parse import unquote
 import msgspec
 
 from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
-from ..core import paths
 from ..core.artifacts import file_stats_fingerprint
 from ..core.errors import packages_of
 from . import Part, as_list, list_files, row_part
-from .downloads import GIT_URL, clone_repository
+from .downloads import repository_folder
 
 with packages_of("notebooks"):
     from selectolax.lexbor import LexborHTMLParser
@@ -89,12 +88,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     places = as_list(location)
     zulip_parts = {}
     for place in places:
-        if GIT_URL.match(str(place)):
-            root = clone_repository(str(place))
-        else:
-            root = paths.resolve(place)
-        if not root.is_dir():
-            raise ValueError(f"zulip: {place} is not a folder or a git URL")
+        root = repository_folder("zulip", place)
         for folder, files in _streams(root).items():
             name = folder.name if len(places) == 1 else f"{root.name}/{folder.name}"
             if name in zulip_parts:  # the root holds several archives

@@ -15,7 +15,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from helpers.sources import COLUMNS, demo, open_source
-from helpers.sources.demo_lexicon import (
+from helpers.sources.demo_writer import (
     CHOICES,
     GENERAL,
     PAIRS,

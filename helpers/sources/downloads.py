@@ -13,7 +13,6 @@ from ..core.artifacts import atomic_write, fingerprint_of
 
 # "https://github.com/jd/archive", "git@github.com:jd/archive", "github.com/jd/archive"
 GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
-GITHUB_WITHOUT_SCHEME = re.compile(r"(?:www\.)?github\.com/")
 TIMEOUT = 60  # seconds without an answer after which a download fails
 CLONE_SECONDS = 4 * 3600  # longest time of a clone
 MAX_FILE_BYTES = 1 << 28  # largest page or file: it is held in memory
@@ -59,7 +58,7 @@ def repository_folder(kind: str, place: str | Path, history: bool = False) -> Pa
         shown_folder = paths.display_path(folder)
         print(f"reusing the clone of {url} in {shown_folder} (remove it to fetch anew)")
         return folder
-    if GITHUB_WITHOUT_SCHEME.match(url):
+    if url.startswith(("github.com/", "www.github.com/")):
         url = f"https://{url}"
     print(f"cloning {url} into {paths.display_path(folder)}")
     with atomic_write(folder) as partial_folder:

@@ -66,13 +66,12 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     for place in as_list(location):
         for path, url in _month_files(place):
             name = f"{path.parent.name}/{MONTH.sub('', path.name)}"
-            if name in months and months[name][0].parent != path.parent:
+            # the first is read: 2012-March.txt, not 2012-March.txt.gz
+            first_path, _ = months.setdefault(name, (path, url))
+            if first_path.parent != path.parent:
                 raise ValueError(
-                    f"pipermail: {months[name][0]} and {path} are both {name}; "
-                    "rename one of the folders"
+                    f"pipermail: {first_path} and {path} are both {name}; rename one of the folders"
                 )
-            if name not in months or path.suffix != ".gz":  # 2012-March.txt is preferred to .txt.gz
-                months[name] = path, url
 
     mail_parts = []
     for name, (path, url) in months.items():

@@ -83,7 +83,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Raises
     ------
     ValueError
-        A location is missing, holds no archive, or cannot be cloned.
+        A location is missing, holds no archive, or cannot be cloned, or three hold folders of the
+        same name.
     """
     places = as_list(location)
     zulip_parts = {}
@@ -93,6 +94,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
             name = folder.name if len(places) == 1 else f"{root.name}/{folder.name}"
             if name in zulip_parts:  # the root holds several archives
                 name = folder.relative_to(root).as_posix()
+            if name in zulip_parts:
+                raise ValueError(f"zulip: two places hold {name}; rename the folder {root.name}")
             rows = partial(_rows, stream_name(folder.name), files, raw)
             zulip_parts[name] = row_part(name, rows, file_stats_fingerprint(folder))
     return list(zulip_parts.values())

@@ -204,6 +204,13 @@ def test_zulip_finds_the_archive_where_it_lies(tmp_path):
     assert nested == ["12-new.20members", "3-lean4"]
 
 
+def test_zulip_archives_of_one_name_replace_none(tmp_path):
+    places = [str(archive(tmp_path / name / "archive", message())) for name in "abc"]
+    assert len(open_source("zulip", places[:2])) == 2
+    with pytest.raises(ValueError, match="two places hold zulip_json/12-new.20members; rename"):
+        open_source("zulip", places)
+
+
 def test_zulip_finds_a_stream_whose_name_holds_a_slash(tmp_path):
     archive(tmp_path, message(), stream="7-t-compiler")
     archive(tmp_path, message(), message(), stream="7-t-compiler/wg-nll")

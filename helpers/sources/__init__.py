@@ -122,12 +122,19 @@ def as_list(location: str | Path | list) -> list:
 
 
 def existing_path(kind: str, place: str | Path) -> Path:
-    """Return the path of a place; a relative one begins at the project's root folder.
+    """Return the path of a place.
+
+    Parameters
+    ----------
+    kind : str
+        name of the source, for the error message
+    place : str or Path
+        a path; a relative one begins at the project's root folder
 
     Raises
     ------
     ValueError
-        It is missing; the message begins with ``kind``, the name of the source.
+        The place is missing.
     """
     path = paths.resolve(place)
     if not path.exists():

@@ -89,7 +89,15 @@ def _clone(url, folder, history):
 
 
 def same_host(url: str, target: str) -> bool:
-    """Return whether a target is an http(s) address on the host of ``url``, an http(s) address."""
+    """Return whether a target is an http(s) address on the host of ``url``.
+
+    Parameters
+    ----------
+    url : str
+        an http(s) address
+    target : str
+        address that is compared with ``url``; any text, valid or not
+    """
     try:
         address = urllib.parse.urlsplit(target)
     except ValueError:  # not a valid address

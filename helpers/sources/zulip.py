@@ -57,7 +57,7 @@ BLOCKS = (
 )
 
 
-class Message(msgspec.Struct):
+class ChatMessage(msgspec.Struct):
     """The fields of a message that are read."""
 
     sender_full_name: str
@@ -140,7 +140,7 @@ def _rows(topic, files, raw, drops):
 def _row(message, topic, latest, raw):
     """Return the values of the post that a message is, or the reason why it is dropped."""
     try:
-        message = msgspec.convert(message, Message)
+        message = msgspec.convert(message, ChatMessage)
     except msgspec.ValidationError:
         return "broken_message"
     author = message.sender_full_name.strip()

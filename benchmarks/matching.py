@@ -209,8 +209,7 @@ def main() -> None:
     posts, in_both = made_lists(store, *sizes)
     print(
         f"{options.accounts:,} x {options.accounts:,} accounts of {options.posts_of_account} "
-        f"posts, best {options.nearest} of each, "
-        f"{device_name(torch.device('cpu'))}",
+        f"posts, best {options.nearest} of each, {device_name(torch.device('cpu'))}",
         flush=True,
     )
     measure(encoder, posts, in_both, options.nearest)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from helpers.core import paths
-from helpers.sources import downloads, pipermail
+from helpers.sources import downloads, open_source, pipermail
 from helpers.sources.downloads import fetch_bytes, repository_folder, same_host
 
 MONTH = (
@@ -136,6 +136,19 @@ def test_a_clone_has_a_limited_size(tmp_path, monkeypatch):
     assert not list((tmp_path / "data" / "clones").iterdir())
     monkeypatch.setattr(downloads, "MAX_CLONE_BYTES", 1 << 30)
     assert (repository_folder("zulip", origin.as_uri()) / "zeros").stat().st_size == 3 << 20
+
+
+def test_a_clone_has_a_limited_time_and_needs_git(tmp_path, monkeypatch):
+    url = (tmp_path / "team" / "archive").as_uri()
+    monkeypatch.setattr(downloads, "CLONE_SECONDS", 0)
+    with pytest.raises(ValueError, match=f"^cloning {url} took 0 seconds; clone it yourself"):
+        repository_folder("git", url)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ValueError, match="needs git, which is not installed"):
+        repository_folder("git", url)
+    with pytest.raises(ValueError, match="needs git, which is not installed"):
+        open_source("git", str(tmp_path))
+    assert not list((tmp_path / "data" / "clones").iterdir())
 
 
 def test_links_to_other_hosts_and_to_files_are_not_followed(tmp_path, capsys):

@@ -1,12 +1,10 @@
-"""Both engines of notebook 01 on the same generated posts, and an exact oracle.
+"""Both engines of notebook 01 on the same generated posts.
 
 Equal bytes, seconds, peak memory.
 
     python benchmarks/collection.py 10000 100000 1000000      needs the extra `distributed`
     python benchmarks/collection.py --loop 1000000            partitions as `daft` makes them, one
                                                               or many, in a plain loop
-    python benchmarks/collection.py --oracle 20000            near-duplicates against every pair
-                                                              that shares three words in a row
 
 Each measurement is a process of its own, with those that it starts. Of memory it says the most that
 the largest of them held, and the most that all held at once, looked at four times a second. A fifth
@@ -22,10 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from contextlib import suppress
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 
 import psutil
@@ -35,7 +31,6 @@ import pyarrow.parquet as pq
 from helpers.core.artifacts import file_fingerprint
 from helpers.corpus import daft_engine
 from helpers.corpus.collect import ENGINES, PART
-from helpers.corpus.near_duplicates import MIN_WORDS, SHINGLE
 from helpers.corpus.posts_table import open_database
 
 SIMILARITY = 0.8
@@ -82,7 +77,7 @@ def write(folder, count):
         pq.write_table(table, folder / f"{part}.parquet", GROUP)
 
 
-def merge(engine, folder, strip=True):
+def merge(engine, folder):
     """Merge the parts of a folder by an engine; print a JSON line of what it took and gave."""
     began = time.perf_counter()
     work = folder / "collect" / "merge"
@@ -95,7 +90,7 @@ def merge(engine, folder, strip=True):
             target,
             min_chars=10,
             near_duplicate=SIMILARITY,
-            strip_signatures=strip,
+            strip_signatures=True,
             names={},
         )
     counts.pop("steps", None)
@@ -124,9 +119,9 @@ def held(process):
     return total
 
 
-def measured(engine, folder, *options):
+def measured(engine, folder):
     """What :func:`merge` prints in a process of its own; ``all`` is what all processes held."""
-    command = [sys.executable, __file__, "--engine", engine, "--folder", str(folder), *options]
+    command = [sys.executable, __file__, "--engine", engine, "--folder", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     peak = 0
     while process.poll() is None:
@@ -144,67 +139,9 @@ def compare(count, engines):
         rows = {engine: measured(engine, folder) for engine in engines}
     for engine, row in rows.items():
         memory = f"largest process {row['peak']:6,.0f} MB, all at once {row['all']:6,.0f} MB"
-        seconds = f"{row['seconds']:8,.1f} s"
-        print(f"{count:>10,} {engine:13} {seconds}, {memory}, {row['file']}", flush=True)
+        print(f"{count:>10,} {engine:13} {row['seconds']:8,.1f} s, {memory}", flush=True)
         assert row["file"] == rows["duckdb"]["file"]
         assert row["counts"] == rows["duckdb"]["counts"]
-
-
-def shingles(text):
-    """The runs of words of a text that is long enough to be compared."""
-    words = text.split()
-    if len(words) < MIN_WORDS:
-        return frozenset()
-    begins = range(len(words) - SHINGLE + 1)
-    return frozenset(tuple(words[begin : begin + SHINGLE]) for begin in begins)
-
-
-def first_posts(folder):
-    """The first post of every text, by the text in small letters, in the order of time."""
-    rows = []
-    for file in sorted(Path(folder).glob("*.parquet")):
-        rows += zip(*pq.read_table(file).drop("id").to_pydict().values())
-    first_of_text = {}
-    # time, author, text, topic: ties are resolved as the engines do
-    for author, when, topic, text in sorted(rows, key=itemgetter(1, 0, 3, 2)):
-        first_of_text.setdefault(text.lower(), (author, when, topic, text))
-    return first_of_text
-
-
-def near_copies(texts):
-    """Texts with an earlier one of at least SIMILARITY: all pairs that share a run of words."""
-    sets = []
-    copies = set()
-    holders = defaultdict(list)
-    for number, text in enumerate(texts):
-        runs = shingles(text)
-        earlier = {holder for run in runs for holder in holders[run]}
-        for holder in earlier:
-            if len(runs & sets[holder]) >= SIMILARITY * len(runs | sets[holder]):
-                copies.add(text)
-                break
-        sets.append(runs)
-        for run in runs:
-            holders[run].append(number)
-    return copies
-
-
-def oracle(count):
-    """Print how many of the near copies among all pairs the engines find."""
-    with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder), count)
-        texts = list(first_posts(folder))
-        copies = near_copies(texts)
-        for engine in ENGINES:
-            measured(engine, folder, "--keep-signatures")
-            kept_texts = pq.read_table(Path(folder) / f"{engine}.table")["text"].to_pylist()
-            dropped = set(texts) - {text.lower() for text in kept_texts}
-            recall = len(dropped & copies) / len(copies)
-            precision = len(dropped & copies) / len(dropped)
-            print(
-                f"{engine}: {len(copies):,} near copies among {count:,} posts, "
-                f"found {len(dropped):,}, recall {recall:.4f}, precision {precision:.4f}"
-            )
 
 
 def main():
@@ -212,16 +149,12 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("counts", type=int, nargs="*", default=[10_000, 100_000])
-    parser.add_argument("--oracle", type=int)
     parser.add_argument("--loop", action="store_true")
     parser.add_argument("--engine", choices=ENGINES | LOOPS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--keep-signatures", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.engine:
-        return merge(arguments.engine, arguments.folder, not arguments.keep_signatures)
-    if arguments.oracle:
-        return oracle(arguments.oracle)
+        return merge(arguments.engine, arguments.folder)
     for count in arguments.counts:
         compare(count, LOOPS if arguments.loop else ENGINES)
 

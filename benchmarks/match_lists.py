@@ -13,16 +13,14 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from ship import POSTS, store_as_in_use
 
 from helpers.accounts.encoder import MAX_TOKENS, AuthorEncoder
-from helpers.accounts.passages import without_passages
 from helpers.core import results
 from helpers.evaluation import drawn_lists, ranking
 from helpers.evaluation.bootstrap import metric_table
 from helpers.evaluation.lists import precision_at_mean
-from helpers.tokens.store import build_store
 
-POSTS = 16
 DRAWS = {1.0: 1, 0.5: 20, 0.1: 100, 0.01: 100}  # overlap: number of pairs of lists
 MEAN_PROBABILITY = 0.9  # of the likeliest answers whose precision is measured
 WAYS = (drawn_lists.ALONE, drawn_lists.AS_LIST, drawn_lists.MATCHED)
@@ -42,11 +40,7 @@ def score(encoder: AuthorEncoder, posts: Path, folder: Path) -> list[np.ndarray]
     Two arrays (N, N), a row for each account's first posts: these are asked in the gallery of last
     posts; and the other way round
     """
-    tokenizer = encoder.tokenizer
-    whole = build_store(
-        posts, folder, tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary
-    )
-    store, _ = without_passages(whole, encoder.kinds)  # as in use
+    store = store_as_in_use(encoder, posts, folder)
     trials = ranking.ranking_trials(store, POSTS)
     model = encoder.model(True, False)
     scores = model.score_matrix(trials.queries, trials.targets, MAX_TOKENS)

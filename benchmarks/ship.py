@@ -33,21 +33,27 @@ from helpers.training.experiment import load_trained
 POSTS = 16
 SIZES = (4, 16, 64, 256)  # posts a side, for ``--sizes``
 GALLERIES = (40, 100)  # accounts in a gallery, besides all
+VARIANTS = {  # ending of a row's model -> how short_name says it
+    "_gallery": {"norm": "s-norm"},
+    "_near": {"norm": "AS-norm"},
+    "_hours": {"note": "hours"},
+    "_alone": {"note": "no gallery"},
+}
 GALLERY_DRAWS = 3  # galleries of so many accounts whose mean is recorded
+
+
+def token_store(tokenizer, posts: Path, folder: Path) -> TokenStore:
+    """Return the tokens of a posts table, without topics."""
+    return build_store(
+        posts, folder, tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary
+    )
 
 
 def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
     """Fit all members and uses on a run's training and dev posts, read by a tokenizer."""
     tokens = folder.parent / f"{folder.name}-tokens"
     stores = [
-        build_store(
-            run.posts / f"{split}.parquet",
-            tokens / split,
-            tokenizer.encode,
-            [],
-            tokenizer.fingerprint,
-            tokenizer.vocabulary,
-        )
+        token_store(tokenizer, run.posts / f"{split}.parquet", tokens / split)
         for split in ("train", "dev")
     ]
     trained = load_trained(run.models / stream, open_store(run.tokens / "train"))
@@ -57,25 +63,15 @@ def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
 def calibrated_anew(run: Run, encoder: AuthorEncoder, folder: Path) -> AuthorEncoder:
     """Fit the uses of an encoder anew on a run's dev posts; its members stay as they are."""
     tokenizer = encoder.tokenizer
-    dev = build_store(
-        run.posts / "dev.parquet",
-        folder.parent / f"{folder.name}-dev",
-        tokenizer.encode,
-        [],
-        tokenizer.fingerprint,
-        tokenizer.vocabulary,
-    )
+    tokens = folder.parent / f"{folder.name}-dev"
+    dev = token_store(tokenizer, run.posts / "dev.parquet", tokens)
     uses = {use: encoder.fit_use(use, dev) for use in USES}
     return AuthorEncoder(tokenizer, encoder.members, uses, encoder.card)
 
 
 def store_as_in_use(encoder: AuthorEncoder, posts: Path, folder: Path) -> TokenStore:
     """Return the posts of a table as an encoder reads them, without shared passages."""
-    tokenizer = encoder.tokenizer
-    whole = build_store(
-        posts, folder, tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary
-    )
-    return without_passages(whole, encoder.kinds)[0]
+    return without_passages(token_store(encoder.tokenizer, posts, folder), encoder.kinds)[0]
 
 
 def measure_sizes(encoder: AuthorEncoder, store: TokenStore, split: str, file: Path) -> None:
@@ -147,10 +143,9 @@ def measure(
         print(split, model, measured.value.round(3).to_dict(), flush=True)
     mrr = {model: (1 / ranks[model]).mean() for model in ranks if model.startswith(COUNTED)}
     best_tfidf = max(mrr, key=mrr.get)
-    compared = [(name, best_tfidf), (name, f"{name}_gallery")]
-    for model, base in compared:
-        differences = ranking.ranking_differences(ranks[model], ranks[base])
-        row = {"model": model, "label": name_of_row(model), "base": base}
+    for base in (best_tfidf, f"{name}_gallery"):
+        differences = ranking.ranking_differences(ranks[name], ranks[base])
+        row = {"model": name, "label": name_of_row(name), "base": base}
         results.record(file, differences, **row, **about)
 
 
@@ -185,15 +180,9 @@ def decisions(
 
 def name_of_row(model: str) -> str:
     """Name encoder and use: "open-small, hours"; "small, no Rust" was made without a community."""
-    for ending, norm in (("_gallery", "s-norm"), ("_near", "AS-norm")):
+    for ending, variant in VARIANTS.items():
         if model.endswith(ending):
-            return short_name(name_of_row(model.removesuffix(ending)), norm=norm)
-    for ending, use in (
-        ("_hours", "hours"),
-        ("_alone", "no gallery"),
-    ):
-        if model.endswith(ending):
-            return short_name(name_of_row(model.removesuffix(ending)), note=use)
+            return short_name(name_of_row(model.removesuffix(ending)), **variant)
     if model in COUNTED:
         return label(model)
     without = re.fullmatch(r"without_([a-z]+)_(\w+)", model)

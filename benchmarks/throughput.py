@@ -1,34 +1,21 @@
-"""Posts a second of a whole training step, for four ways to compute the same text convolutions.
-
-    python benchmarks/throughput.py                      128 filters, vocabulary 16,384
-    python benchmarks/throughput.py --size paper         512 filters, vocabulary 65,536, 2,049
-                                                         topics
+"""A whole training step, for four ways to compute the same text convolutions.
 
 plain: Conv1d and maximum. dense: channels-last Conv2d and max_pool2d under bf16 autocast, the
 fastest dense form on a CPU. projected: helpers.encoders.text_cnn, and the same under bf16 autocast.
-Each step is encoder (TPS), supervised contrastive loss, backward pass and AdamW on the same batches
-of 64 authors x 8 samples; they take turns, so that a busy machine slows all alike.
+Each step is encoder (TPS), supervised contrastive loss, backward pass and AdamW on the same batch.
+``python benchmarks/speed.py training`` measures them in turns.
 """
-
-import argparse
-import statistics
-import sys
-import time
-from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as nnf
 from torch import nn
 
-from helpers.encoders.stream import build_stream_encoder, parameter_counts, stream_config
+from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.encoders.text_cnn import TextCNN
 from helpers.losses import make_loss
 from helpers.tokens.batch import PAD, Batch
-from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.tokens.samplers.sizes import draw_sizes
-from helpers.tokens.store import open_store
-from helpers.training.distributed import device_name
 
 SIZES = {  # vocabulary, topics, then those of the encoder
     "small": (16_384, 257, {"filters": 128, "token_dim": 128, "attention": 128, "dim": 128}),
@@ -100,8 +87,8 @@ def synthetic(step, vocabulary, topics, sampler):
     return Batch(*[torch.from_numpy(array) for array in arrays])
 
 
-def make(name, vocabulary, topics, sizes, seed=0):
-    encoder = build_stream_encoder(stream_config(**sizes), vocabulary, topics, seed)
+def make(name, vocabulary, topics, sizes):
+    encoder = build_stream_encoder(stream_config(**sizes), vocabulary, topics, 0)
     encoder.post.method = "projected"
     if not name.startswith("projected"):
         encoder.post = {"plain": Plain, "dense": Dense}[name](encoder.post)
@@ -109,8 +96,7 @@ def make(name, vocabulary, topics, sizes, seed=0):
 
 
 def step(name, encoder, optimizer, batch):
-    """Seconds and loss of one step."""
-    began = time.perf_counter()
+    """Take one step of training."""
     in_bf16 = name in ("dense", "projected_bf16")
     with torch.autocast("cpu", torch.bfloat16, enabled=in_bf16):
         embeddings = encoder(batch)
@@ -118,73 +104,3 @@ def step(name, encoder, optimizer, batch):
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()
-    return time.perf_counter() - began, loss.item()
-
-
-def arguments_of_command():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument(
-        "--store", help="a token store to take batches from; else Zipf-distributed tokens"
-    )
-    parser.add_argument(
-        "--steps", type=int, default=5, help="timed steps of each way, after one untimed"
-    )
-    parser.add_argument("--authors", type=int, default=64)
-    parser.add_argument("--samples", type=int, default=8)
-    parser.add_argument("--max-tokens", type=int, default=32, help="tokens a post")
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
-    return parser.parse_args()
-
-
-def main():
-    arguments = arguments_of_command()
-    vocabulary, topics, sizes = SIZES[arguments.size]
-    config = SamplerConfig(
-        authors_per_batch=arguments.authors,
-        samples_per_author=arguments.samples,
-        max_tokens=arguments.max_tokens,
-    )
-    draw = partial(synthetic, vocabulary=vocabulary, topics=topics, sampler=config)
-    if arguments.store:
-        store = open_store(arguments.store)
-        draw = make_sampler(config, store, 0)
-        topics = max(topics, len(store.meta["topics"]) + 1)
-        highest = int(store.tokens[: 10**7].max())
-        if highest >= vocabulary:
-            too_large = f"too large for the vocabulary of --size {arguments.size}"
-            sys.exit(f"the store holds token {highest}: {too_large}")
-    nets = {name: make(name, vocabulary, topics, sizes) for name in arguments.ways}
-    encoder, _ = next(iter(nets.values()))
-    device = device_name(torch.device("cpu"))
-    print(f"{parameter_counts(encoder)['total']:,} parameters, {arguments.size} size, {device}")
-    compare(nets, [draw(number) for number in range(arguments.steps + 1)])
-
-
-def compare(nets, batches):
-    """Print posts a second of every way in turns; the first batch is not timed."""
-    seconds = {name: [] for name in nets}
-    first_losses = {}
-    for number, batch in enumerate(batches):
-        for name, (encoder, optimizer) in nets.items():
-            took, loss = step(name, encoder, optimizer, batch)
-            if number == 0:
-                first_losses[name] = loss  # all start from the same weights
-            else:
-                seconds[name].append(took)
-    posts = [int(batch.mask.sum()) for batch in batches]
-    distinct = statistics.mean(len(batch.tokens.unique()) - 1 for batch in batches)
-    print(f"a batch: {statistics.mean(posts):,.0f} posts, {distinct:,.0f} distinct tokens")
-    print(f"{'':14} {'s/step':>8} {'posts/s':>9} {'ratio':>7}   first loss")
-    medians = {name: statistics.median(took) for name, took in seconds.items()}
-    base = next(iter(medians.values()))
-    for name, median in medians.items():
-        rate = statistics.mean(posts[1:]) / median
-        ratio = base / median
-        print(f"{name:14} {median:8.3f} {rate:9,.0f} {ratio:6.2f}x   {first_losses[name]:.5f}")
-
-
-if __name__ == "__main__":
-    main()

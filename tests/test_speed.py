@@ -16,7 +16,7 @@ from tests.forks import Fork
 
 FOLDER = paths.ROOT / "benchmarks"
 SMALL = {
-    "end-to-end": {"megabytes": 0.2},
+    "end-to-end": {"count": 400},
     "training": {"sizes": ["toy"], "authors": 4, "samples": 2},
     "encoding": {"accounts": 3, "few": 1},
     "ranking": {"queries": 20, "targets": 50, "dimensions": 8},
@@ -51,7 +51,6 @@ def speed():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)
         module = importlib.import_module("speed")
-        patch.setattr(module.comments, "DIFFERENT_COMMENTS", 2000)
         yield module
 
 

@@ -121,26 +121,25 @@ def as_list(location: str | Path | list) -> list:
     return list(location)
 
 
-def existing_paths(kind: str, location: str | list[str]) -> list[Path]:
-    """Return the path of each place of a location.
+def existing_path(kind: str, place: str | Path) -> Path:
+    """Return the path of a place.
 
     Parameters
     ----------
     kind : str
         name of the source, for the error message
-    location : str or list of str
-        one path or several; relative paths begin at the project's root folder
+    place : str or Path
+        a path; a relative one begins at the project's root folder
 
     Raises
     ------
     ValueError
-        A place is missing.
+        The place is missing.
     """
-    roots = [paths.resolve(place) for place in as_list(location)]
-    for root in roots:
-        if not root.exists():
-            raise ValueError(f"{kind}: {root} is missing")
-    return roots
+    path = paths.resolve(place)
+    if not path.exists():
+        raise ValueError(f"{kind}: {path} is missing")
+    return path
 
 
 def list_files(root: Path) -> list[Path]:
@@ -189,7 +188,8 @@ def source_files(
         ending says, see :func:`helpers.core.files.check_readable`.
     """
     by_name = {}
-    for root in existing_paths(kind, location):
+    for place in as_list(location):
+        root = existing_path(kind, place)
         files = {root.name: root}
         if root.is_dir():
             belonging = [path for path in list_files(root) if belongs(path)]

@@ -9,11 +9,11 @@ Each habit is a column of the truth table. An author's habits are sampled from t
 author's number alone, so they do not depend on the other authors:
 
 - ``casual``: normal(0, 1). It shifts those traits below that have a loading on it.
-- one probability per name in ``demo_lexicon.TRAITS`` and ``PAIRS``: inverse logit of a normal
+- one probability per name in ``demo_writer.TRAITS`` and ``PAIRS``: inverse logit of a normal
   (median, spread, loading on ``casual``). A pair's probability is that of its second form. Habits
   of words take all values between 0 and 1. Habits of marks, of capitals and of the order of a
   sentence's parts, which a bag of words does not show, are often near 0 or 1.
-- ``<choice>_<option>`` for each of ``demo_lexicon.CHOICES``: shares that add up to 1, sampled from
+- ``<choice>_<option>`` for each of ``demo_writer.CHOICES``: shares that add up to 1, sampled from
   a Dirichlet distribution.
 - ``sentences``: mean number of sentences of a post, 1 + log-normal (median 1.1); a post has 1 to 5.
 - ``hour_peak``, ``hour_spread``, ``hour_peak2``, ``hour_share2``: a post's hour (UTC) comes from a
@@ -26,6 +26,7 @@ author's number alone, so they do not depend on the other authors:
   steps towards other Dirichlet mixtures.
 """
 
+from collections import Counter
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -34,8 +35,9 @@ import numpy as np
 import pandas as pd
 
 from ..core.artifacts import atomic_write
+from ..core.parameters import check
 from . import Part, row_part
-from .demo_lexicon import (
+from .demo_writer import (
     CHOICES,
     CONCENTRATION,
     END_PRIOR,
@@ -43,8 +45,8 @@ from .demo_lexicon import (
     PAIRS,
     TOPICS,
     TRAITS,
+    Writer,
 )
-from .demo_writer import Writer
 
 START = 1_640_995_200  # 2022-01-01 UTC, in seconds
 DAYS = 730  # length of the span, two years
@@ -53,8 +55,13 @@ PARTS = 6  # most parts
 STYLE_STRENGTH = 0.87  # how far apart the authors' styles lie; calibrated on the tests
 # shortest time that an author posts, as a share of the span, even if it began before the span
 MIN_STAY = 0.12
+OPTIONS = {"seed": int, "authors": int, "topics": int, "topic_giveaway": float}
+BOUNDS = {"authors": (2, 10**6), "topics": (2, len(TOPICS)), "topic_giveaway": (0, 1)}
 # appended to two posts, to test that pages escape what posts hold
 HOSTILE_TAIL = " <script>alert(1)</script>"
+# columns of the posts table -> columns of the CSV file
+CSV_COLUMNS = {"author": "nick", "time": "written", "topic": "room", "text": "message"}
+CSV_SEED = 5
 
 
 def parts(
@@ -93,7 +100,8 @@ def parts(
     """
     if location:
         raise ValueError(f"source 'demo' is generated: location must be empty, not {location!r}")
-    _validate(seed, authors, topics, topic_giveaway)
+    options = {"seed": seed, "authors": authors, "topics": topics, "topic_giveaway": topic_giveaway}
+    check({"__annotations__": OPTIONS} | options, **BOUNDS)
     if not posts >= 5 * authors:
         raise ValueError(f"posts must be at least five per author ({5 * authors}), not {posts!r}")
 
@@ -135,7 +143,8 @@ def style_truth(
     ValueError
         An option is out of range.
     """
-    _validate(seed, authors, topics, topic_giveaway)
+    options = {"seed": seed, "authors": authors, "topics": topics, "topic_giveaway": topic_giveaway}
+    check({"__annotations__": OPTIONS} | options, **BOUNDS)
     return pd.DataFrame(
         [_author_habits(number, seed, topics, topic_giveaway) for number in range(authors)]
     )
@@ -157,17 +166,33 @@ def write_style_truth(path: Path, posts: int = 0, **options) -> None:
         style_truth(**options).to_parquet(partial_path, index=False)
 
 
-def _validate(seed, authors, topics, topic_giveaway):
-    """Check that the options are in range."""
-    bounds = {
-        "seed": (seed, 0, 2**32),
-        "authors": (authors, 2, 10**6),
-        "topics": (topics, 2, len(TOPICS)),
-        "topic_giveaway": (topic_giveaway, 0, 1),
-    }
-    for name, (value, low, high) in bounds.items():
-        if not low <= value <= high:
-            raise ValueError(f"{name} must lie in {low}..{high}, not {value!r}")
+def write_demo_csv(
+    path: str | Path,
+    evader: str = "demo-0013",
+    accounts: int = 60,
+    posts: int = 6000,
+) -> None:
+    """Write a demo corpus as a CSV file of a user's own, in which a banned account came back.
+
+    Parameters
+    ----------
+    path : str | Path
+        path of the CSV file
+    evader : str
+        account whose posts after its median time are written under the name "newcomer"
+    accounts, posts : int
+        number of authors and total number of posts of the demo corpus
+    """
+    frames = []
+    for part in parts(seed=CSV_SEED, authors=accounts, posts=posts):
+        frames.extend(part.read(Counter()))
+    frame = pd.concat(frames, ignore_index=True)
+    is_evader = frame.author == evader
+    is_late = frame.time > frame.time[is_evader].median()
+    frame.loc[is_evader & is_late, "author"] = "newcomer"
+    frame["time"] = pd.to_datetime(frame.time, unit="s", utc=True)
+    with atomic_write(path) as partial_path:
+        frame.rename(columns=CSV_COLUMNS).to_csv(partial_path, index=False)
 
 
 def _author_habits(number, seed, topics, topic_giveaway):

@@ -1,11 +1,36 @@
-"""Texts of the demo corpus: sentence patterns, filled by an author's habits, with typing slips."""
+"""Texts of the demo corpus: sentence patterns, filled by an author's habits, with typing slips.
+
+Words, patterns and distributions of habits are read from ``demo_lexicon.yaml``, whose comments say
+what each table holds. Words in capitals, such as "N" or "INTENSIFIER", are slots of the patterns.
+"""
 
 import re
 from itertools import chain, repeat
+from pathlib import Path
 
 import numpy as np
+import yaml
 
-from .demo_lexicon import PATTERNS, TOPICS, slot_fillings
+LEXICON = yaml.safe_load(Path(__file__).with_name("demo_lexicon.yaml").read_text("utf-8"))
+
+TOPICS = LEXICON["topics"]
+GENERAL = LEXICON["general"]
+SPELLING = LEXICON["spelling"]
+PAIRS = LEXICON["pairs"]
+CONTRACTIONS = LEXICON["contractions"]
+ABBREVIATIONS = LEXICON["abbreviations"]
+CHOICES = LEXICON["choices"]
+CONCENTRATION = LEXICON["concentration"]
+TRAITS = LEXICON["traits"]
+PAIR_TRAIT = LEXICON["pair_trait"]
+END_PRIOR = LEXICON["end_prior"]
+PATTERNS = {
+    voice: [pattern.split() for pattern in patterns]
+    for voice, patterns in LEXICON["patterns"].items()
+}
+
+# approximate length of the list that stands for a habit: with a share of 0.25, 32 of 128 entries
+HABIT_LENGTH = 128
 
 # share of sentences on a topic chosen at random, so that the text of a post tells less about its
 # topic than the column ``topic`` does
@@ -34,7 +59,8 @@ class Writer:
         self.habits = habits
         self.topics = topics
         self.rng = rng
-        self.uniform = _uniform(rng)
+        # uniform numbers without end, 4096 at a time for speed
+        self.uniform = chain.from_iterable(rng.random(4096).tolist() for _ in repeat(None))
         general_slots = slot_fillings(habits)
         self.slots = {topic: general_slots | TOPICS[topic] for topic in topics}
 
@@ -186,11 +212,6 @@ class Writer:
         return text
 
 
-def _uniform(rng):
-    """Return uniform random numbers without end; they are generated 4096 at a time for speed."""
-    return chain.from_iterable(rng.random(4096).tolist() for _ in repeat(None))
-
-
 def _mistyped(word, kind, position):
     """Return a word with a letter dropped, swapped with the next, or doubled.
 
@@ -204,3 +225,62 @@ def _mistyped(word, kind, position):
     if kind == "swapped":
         return before + word[place + 1] + letter + word[place + 2 :]
     return before + letter + word[place:]
+
+
+def slot_fillings(habits: dict[str, float]) -> dict[str, list[str]]:
+    """Return, by slot, the list of words from which an author fills it, each entry equally likely.
+
+    Parameters
+    ----------
+    habits : dict
+        the author's row of :func:`helpers.sources.demo.style_truth`, by column
+    """
+    slots = dict(GENERAL)
+    for slot, forms in PAIRS.items():
+        slots[slot] = _by_chance(forms, habits[slot.lower()])
+    for slot, forms in ABBREVIATIONS.items():
+        slots[slot] = _by_chance(forms, habits["abbreviation"])
+
+    contracted = habits["contraction"]
+    bare = habits["no_apostrophe"]
+    for slot, (full_form, short_form) in CONTRACTIONS.items():
+        forms = [full_form, short_form, short_form.replace("'", "")]
+        shares = [1 - contracted, contracted * (1 - bare), contracted * bare]
+        slots[slot] = _in_shares(forms, shares)
+
+    for slot, words in SPELLING.items():
+        slots[slot] = []
+        for british_form, american_form in words.items():
+            shares = [habits["british"], 1 - habits["british"]]
+            slots[slot] += _in_shares([british_form, american_form], shares)
+    slots["NUM"] = []
+    for forms in LEXICON["numbers"].items():
+        slots["NUM"] += _by_chance(forms, habits["digits"])
+
+    for choice, options in CHOICES.items():
+        shares = [habits[f"{choice}_{option}"] for option in options]
+        slots[choice.upper()] = _in_shares(options, shares)
+    _shout(slots["INTENSIFIER"], habits["shout"])
+    return slots
+
+
+def _by_chance(forms, chance):
+    """Return a list of about HABIT_LENGTH entries, with the given share of the second form."""
+    return _in_shares(forms, [1 - chance, chance])
+
+
+def _in_shares(forms, shares):
+    """Return a list of about HABIT_LENGTH entries in which each form has its share."""
+    counts = np.rint(np.asarray(shares) * HABIT_LENGTH).astype(int)
+    return np.repeat(np.array(forms, object), counts).tolist()
+
+
+def _shout(words, share):
+    """Put a share of the words in capitals, in place.
+
+    37 and HABIT_LENGTH have no common divisor, so steps of 37 spread the capitals over all words.
+    """
+    shouted = int(share * HABIT_LENGTH)
+    for place, word in enumerate(words):
+        if 37 * place % HABIT_LENGTH < shouted:
+            words[place] = word.upper()

@@ -5,24 +5,23 @@ People change their addresses, so a history also says which accounts are one per
 lie. Nothing of a repository is executed: its settings could name programs.
 """
 
+import os
 import re
 import secrets
-from collections import Counter
+import subprocess
+from collections import Counter, defaultdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.cluster.hierarchy import DisjointSet
 
 from ..cleaning.authors import is_placeholder
 from ..cleaning.commit_messages import NAMED_PERSON, without_trailers
 from ..cleaning.text import FIRST_NAMES, USER_NUMBER, is_bot, normalise_unicode
-from ..core import paths
 from . import Part, as_list, row_part
-from .downloads import GIT_URL, clone_repository
-from .git_commands import git_output, git_process
+from .downloads import repository_folder
 from .timestamps import EARLIEST, LATEST
 
 # fields of a commit, as `git log --format` names them
@@ -35,6 +34,10 @@ FIELDS = {
     "time": "%at",
     "message": "%B",
 }
+# settings of a repository could start programs or use the network
+SAFE = ["-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-c", "log.showSignature=false"]
+SAFE_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
+LOG = ["log", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--encoding=UTF-8"]
 BLOCK_BYTES = 1 << 18  # bytes read at a time
 MAX_FIELD_BYTES = 1 << 20  # of a longer message or name only the first bytes are read
 MAX_FILES = 1000  # files of a commit that decide its topic
@@ -80,12 +83,9 @@ def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> li
     """
     if not 0 <= depth <= 9:
         raise ValueError(f"git: depth is {depth}: a number from 0 to 9")
-    repositories = _repositories(location)
     return [
-        row_part(
-            name, partial(_rows, name, root, depth, raw), git_output(root, "rev-parse", "HEAD")
-        )
-        for name, root in repositories.items()
+        row_part(name, partial(_rows, name, root, depth, raw), _head(root))
+        for name, root in _repositories(location).items()
     ]
 
 
@@ -107,44 +107,45 @@ def people(location: str | list[str]) -> pd.DataFrame:
     One row per address, sorted, with the columns ``author`` (the address as :func:`parts` has it),
     ``person`` (a number) and ``surname`` (the last name in lower case, "" where there is none).
     """
-    commits = []
+    people = DisjointSet()
+    names = defaultdict(set)  # of each address, in lower case
     for root in _repositories(location).values():
-        commits += [_author_of(commit) for commit in _commits(root)]
-    table = pd.DataFrame(commits, columns=["author", "name", "mapped"]).drop_duplicates()
-    table = table[table["author"] != ""]
-    authors = np.sort(table["author"].unique())
-    full_name = table["name"].where(table["name"].map(_is_full_name))
-    local_part = table["author"].map(_local_part)
-    is_role = table["author"].str.partition("@")[0].isin(ROLES)
-    has_names = full_name.groupby(table["author"]).transform("nunique") > 1
-    is_own = ~(is_role & has_names | table["author"].map(is_bot).astype(bool))
-    is_own &= ~table["author"].map(is_placeholder).astype(bool)
-    is_rare = ~local_part.isin(set(full_name.dropna().str.split().explode()))
-    keys = [
-        table["author"] + "\0address",
-        table["mapped"] + "\0address",
-        full_name.where(is_own) + "\0name",
-        local_part.where(is_own & is_rare) + "\0local",
-    ]
-    links = pd.concat([pd.DataFrame({"author": table["author"], "key": key}) for key in keys])
-    links = links.dropna()
-    author_row = np.searchsorted(authors, links["author"])
-    key_row, key_names = pd.factorize(links["key"])
-    size = len(authors) + len(key_names)
-    edges = coo_array(
-        (np.ones(len(links)), (author_row, len(authors) + key_row)), shape=(size, size)
-    )
-    _, component = connected_components(edges, directed=False)
-    last_name = table.groupby("author")["name"].agg(_surname)
-    return pd.DataFrame(
-        {"author": authors, "person": component[: len(authors)], "surname": last_name[authors]}
-    ).reset_index(drop=True)
+        for commit in _commits(root):
+            address = _address(commit["address"])
+            mapped_address = _address(commit["mapped_address"])
+            name = normalise_unicode(commit["mapped_name"]).casefold()
+            if address:
+                names[address].add(" ".join(name.split()))
+                _join(people, address, mapped_address)
+
+    full_names = {address: set(filter(_is_full_name, names[address])) for address in names}
+    words_of_names = set(" ".join(chain.from_iterable(full_names.values())).split())
+    for address, names_of_address in full_names.items():
+        if _is_shared(address, names_of_address):
+            continue
+        for name in names_of_address:
+            _join(people, address, f"{name}\0name")
+        local_part = _local_part(address)
+        if local_part and local_part not in words_of_names:
+            _join(people, address, f"{local_part}\0local")
+
+    table = pd.DataFrame({"author": sorted(names)})
+    table["person"], _ = pd.factorize(table["author"].map(people.__getitem__))
+    table["surname"] = table["author"].map(names).map(_surname)
+    return table
 
 
-def _author_of(commit):
-    """Return address, full name, and the address that a .mailmap gives instead, as compared."""
-    full_name = " ".join(normalise_unicode(commit["mapped_name"]).casefold().split())
-    return _address(commit["address"]), full_name, _address(commit["mapped_address"])
+def _join(people, address, key):
+    """Make an address one person's with all that have the key, in place."""
+    people.add(address)
+    people.add(key)
+    people.merge(address, key)
+
+
+def _is_shared(address, full_names):
+    """Return whether an address stands for a task or a machine, or for a bot."""
+    is_role = address.partition("@")[0] in ROLES
+    return is_role and len(full_names) > 1 or is_bot(address) or is_placeholder(address)
 
 
 def _address(text):
@@ -176,37 +177,55 @@ def _repositories(location):
     """Return the folder of each repository, by name; ValueError where one holds no commit."""
     repositories = {}
     for place in as_list(location):
-        if GIT_URL.match(str(place)):
-            root = clone_repository(str(place), history=True)
-        else:
-            root = paths.resolve(place)
-        if not root.is_dir():
-            raise ValueError(f"git: {place} is not a folder or the address of a repository")
+        root = repository_folder("git", place, history=True)
         name = Path(re.sub(r"(?:/\.git|\.git)/*$", "", str(place))).name
         if name in repositories:
             raise ValueError(f"git: two repositories are called {name}; rename one folder")
-        git_output(root, "rev-parse", "HEAD")
+        _head(root)
         repositories[name] = root
     return repositories
+
+
+def _git(root, *words, stderr=subprocess.DEVNULL):
+    """Start a command of git that executes nothing of a repository."""
+    command = ["git", "-C", str(root), *SAFE, *words]
+    environment = os.environ | SAFE_ENVIRONMENT
+    try:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environment)
+    except FileNotFoundError:
+        raise ValueError("git: reading a history needs git, which is not installed") from None
+
+
+def _head(root):
+    """Return the hash of the last commit; ValueError where a folder holds no history."""
+    with _git(root, "rev-parse", "HEAD", stderr=subprocess.PIPE) as process:
+        answer, errors = process.communicate()
+    if process.returncode:
+        reason = errors.decode("utf-8", "replace").partition("\n")[0]
+        raise ValueError(f"git: {root.name} holds no history that git can read: {reason}")
+    return answer.decode().strip()
 
 
 def _commits(root):
     """Yield the commits of a history as dicts: FIELDS, and ``files``, a list of paths."""
     # no commit holds this line of random digits, so nothing in a message can look like a commit
     marker = secrets.token_hex(16)
-    form = "%x00".join([marker, *FIELDS.values(), ""])
-    command = ["log", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--encoding=UTF-8"]
-    with git_process(root, *command, f"--format=%x00{form}", "HEAD") as process:
-        values = None  # of a commit; before the first one git prints an empty field
+    form = "%x00".join(["", marker, *FIELDS.values(), ""])
+    with _git(root, *LOG, f"--format={form}", "HEAD") as process:
+        values = []  # of a commit; before the first one git prints an empty field
         for field in _fields(process.stdout):
             if field == marker:
-                if values is not None:
+                if len(values) > 1:
                     yield _commit(values)
                 values = []
-            elif values is not None and len(values) < len(FIELDS) + MAX_FILES:
+            elif len(values) < len(FIELDS) + MAX_FILES:
                 values.append(field)
-        if values is not None:
+        if len(values) > 1:
             yield _commit(values)
+    if process.returncode:
+        raise ValueError(
+            f"git: the history of {root.name} is damaged or not complete: `git fsck` says where"
+        )
 
 
 def _commit(values):
@@ -254,19 +273,14 @@ def _row(commit, project, depth, raw, drops):
         return "bad_time"
     text = message if raw else without_trailers(body)
     topic = _topic(project, commit["files"], depth)
-    names = "\n".join([normalise_unicode(commit["name"]), *_named_people(body)])
+    names = normalise_unicode("\n".join([commit["name"], *NAMED_PERSON.findall(body)]))
     return address, time, topic, text, None, names
 
 
 def _topic(project, files, depth):
     """Return the project and the folder, ``depth`` levels deep, that holds most of the files."""
-    folders = Counter("/".join(file.split("/")[:-1][:depth]) for file in files)
-    if not folders or depth == 0:
+    folders = ["/".join(file.split("/")[:-1][:depth]) for file in files]
+    if not folders:
         return project
-    folder = min(folders, key=lambda name: (-folders[name], name))
-    return f"{project}/{folder}" if folder else project
-
-
-def _named_people(body):
-    """Return the names of people in the trailers of a message."""
-    return [normalise_unicode(name) for name in NAMED_PERSON.findall(body)]
+    ((folder, _),) = Counter(sorted(folders)).most_common(1)
+    return f"{project}/{folder}".rstrip("/")

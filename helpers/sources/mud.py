@@ -101,23 +101,24 @@ def parts(
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _load_model(paths.resolve(pieces)) if pieces else None
     files = source_files("mud", location, lambda path: JSON_LINES.search(path.name))
-    if in_order is None:
-        return file_parts(files, partial(_rows, model=model, first_day=first_day))
-    if sorted(in_order) != sorted(path.name for path in files.values()):
-        names = ", ".join(sorted(path.name for path in files.values()))
-        raise ValueError(f"mud: in_order must name each file once; the files are {names}")
-    parts = []
-    for name, path in files.items():
-        day = first_day + 7 * FILE_WEEKS * in_order.index(path.name)
-        parts += file_parts({name: path}, partial(_rows, model=model, first_day=day))
-    return parts
+    names = sorted(path.name for path in files.values())
+    first_days = dict.fromkeys(names, first_day)
+    if in_order is not None:
+        if sorted(in_order) != names:
+            raise ValueError(
+                f"mud: in_order must name each file once; the files are {', '.join(names)}"
+            )
+        for place, name in enumerate(in_order):
+            first_days[name] += 7 * FILE_WEEKS * place
+    return file_parts(files, partial(_rows, model=model, first_days=first_days))
 
 
-def _rows(path, drops, model, first_day):
+def _rows(path, drops, model, first_days):
     """Yield the posts of one file, and the reasons of drops.
 
-    ``first_day`` is the day of ``epoch``, in days since 1970-01-01.
+    ``first_days`` holds for each file's name its first day, in days since 1970-01-01.
     """
+    first_day = first_days[path.name]
     for account in json_records(path, Account, drops, "bad_record"):
         if not all(_are_subwords(subwords, model) for subwords in account.syms):
             yield "bad_record"

@@ -19,7 +19,7 @@ from ..cleaning.authors import escape_surrogates
 from ..cleaning.text import normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable
-from . import Part, existing_paths, row_part, source_files
+from . import Part, as_list, existing_path, row_part, source_files
 from .json_lines import json_records
 
 FRAME_ROWS = 2000  # most rows of one frame: a text has some 20,000 characters
@@ -79,17 +79,16 @@ def parts(
         A location or the truth of a file is missing, two locations have the same name, or
         ``keep_repeats`` names no location.
     """
-    roots = existing_paths("pan", location)
+    roots = [existing_path("pan", place) for place in as_list(location)]
     if len({root.name for root in roots}) < len(roots):
         raise ValueError(f"pan: two of {', '.join(map(str, roots))} have the same name; rename one")
-    keep_repeats = [keep_repeats] if isinstance(keep_repeats, str) else keep_repeats or []
+    keep_repeats = as_list(keep_repeats or [])
     unknown = set(keep_repeats) - {root.name for root in roots}
     if unknown:
         raise ValueError(f"pan: keep_repeats names no location: {', '.join(sorted(unknown))}")
     pan_parts = []
     for root in roots:
-        files = source_files("pan", str(root), lambda path: PAIRS_FILE.search(path.name))
-        for name, path in files.items():
+        for name, path in source_files("pan", root, _has_pairs).items():
             # the folder's name is part of the ids: files of two years may have the same name
             file_name = name
             if root.is_dir():
@@ -99,6 +98,11 @@ def parts(
             stamp = file_stats_fingerprint(path) + file_stats_fingerprint(truth_path)
             pan_parts.append(row_part(file_name, rows, stamp, FRAME_ROWS))
     return pan_parts
+
+
+def _has_pairs(path):
+    """Return whether a path has the name of a file of pairs."""
+    return PAIRS_FILE.search(path.name)
 
 
 def pan_truth_path(path: Path) -> Path:

@@ -7,21 +7,20 @@ name of the list: that of the folder, on disk or on the web, that holds its mont
 import re
 import urllib.parse
 from collections import Counter
+from contextlib import suppress
 from functools import partial
-from itertools import islice, pairwise
 
 from ..cleaning.email import SCRUBBED, own_paragraphs
 from ..cleaning.email_headers import decode_header, parse_headers
 from ..cleaning.text import is_bot, mask_mentions
 from ..core import paths
-from ..core.artifacts import file_stats_fingerprint
+from ..core.artifacts import atomic_write, file_stats_fingerprint
 from ..core.files import read_pieces
-from . import Part, as_list, existing_paths, list_files, row_part
-from .downloads import download, fetch_bytes, same_host_links
+from ..core.messages import printable
+from . import Part, as_list, existing_path, list_files, row_part
+from .downloads import fetch_bytes, same_host
 
-PIECE_BYTES = 1 << 20  # bytes read at a time
 MAX_MESSAGE_BYTES = 1 << 24  # a larger message is dropped as too_large
-MAX_SEPARATOR_BYTES = 1000  # matches of SEPARATOR are shorter
 WEB_ADDRESS = re.compile(r"https?://", re.I)
 # the target of href="2012-March.txt.gz"
 LINK = re.compile(r"""href\s*=\s*["']([^"'<>]{1,500})["']""", re.I)
@@ -36,10 +35,11 @@ SEPARATOR = re.compile(
     rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +[A-Z][a-z]{2} +\d{1,2} +\d{1,2}:\d\d:\d\d +"
     rb"(?:[A-Z+-][A-Z\d]{1,4} +)?\d{4}[ \t]*\n(?=[A-Za-z][A-Za-z\d-]{0,60}:)"
 )
+LINE_WITH_TEXT = re.compile(rb"^.*\S", re.M)
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
-    """Return one part per monthly file.
+    """Return one part per monthly file, which is held in memory while it is read.
 
     Drops counted: broken_file (a file of a folder without a message), truncated_file (what precedes
     the damage is kept), too_large, broken_header (no sender or no date), bad_date, bot, scrubbed
@@ -66,13 +66,12 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     for place in as_list(location):
         for path, url in _month_files(place):
             name = f"{path.parent.name}/{MONTH.sub('', path.name)}"
-            if name in months and months[name][0].parent != path.parent:
+            # the first is read: 2012-March.txt, not 2012-March.txt.gz
+            first_path, _ = months.setdefault(name, (path, url))
+            if first_path.parent != path.parent:
                 raise ValueError(
-                    f"pipermail: {months[name][0]} and {path} are both {name}; "
-                    "rename one of the folders"
+                    f"pipermail: {first_path} and {path} are both {name}; rename one of the folders"
                 )
-            if name not in months or path.suffix != ".gz":  # 2012-March.txt is preferred to .txt.gz
-                months[name] = path, url
 
     mail_parts = []
     for name, (path, url) in months.items():
@@ -85,27 +84,44 @@ def _month_files(place):
     """Return the path of each monthly file at a place, and its address, None for one on disk."""
     if WEB_ADDRESS.match(str(place)):
         return [(_download_path(url), url) for url in _month_urls(str(place))]
-    (root,) = existing_paths("pipermail", place)
-    if root.is_file():
-        if not list(islice(_messages(root, Counter()), 1)):
-            raise ValueError(
-                f"pipermail: {root} is no mailbox: it has no line 'From ...' with a date, and a "
-                "header below it"
-            )
-        return [(root, None)]
-    return [(path, None) for path in list_files(root) if MONTH.search(path.name)]
+    root = existing_path("pipermail", place)
+    if root.is_dir():
+        return [(path, None) for path in list_files(root) if MONTH.search(path.name)]
+    if not SEPARATOR.search(_content(root, Counter())):
+        raise ValueError(
+            f"pipermail: {root} is no mailbox: it has no line 'From ...' with a date, and a header "
+            "below it"
+        )
+    return [(root, None)]
 
 
 def _month_urls(url):
-    """Return the addresses of the monthly files of an archive page, or a file's own address."""
+    """Return the addresses of the monthly files of an archive page, or a file's own address.
+
+    The number of links that leave the page's host is printed.
+    """
     if MONTH.search(urllib.parse.urlsplit(url).path):
         return [url]
     url = url.rstrip("/") + "/"
-    links = LINK.findall(fetch_bytes(url).decode("utf-8", "replace"))
-    urls = same_host_links(url, [link for link in links if MONTH.search(link)])
+    urls = {}
+    links_out = []
+    for link in LINK.findall(fetch_bytes(url).decode("utf-8", "replace")):
+        if not MONTH.search(link):
+            continue
+        with suppress(ValueError):  # not a valid address: counted as leaving the host
+            link = urllib.parse.urljoin(url, link)
+        if same_host(url, link):
+            urls[link] = None
+        else:
+            links_out.append(link)
+    if links_out:
+        print(
+            f"{url}: {len(links_out)} links that leave its host are not followed, "
+            f"such as {printable(links_out[0])}"
+        )
     if not urls:
         raise ValueError(f"pipermail: no monthly text archives at {url}")
-    return urls
+    return list(urls)
 
 
 def _download_path(url):
@@ -117,64 +133,35 @@ def _download_path(url):
 
 def _rows(path, url, raw, drops):
     """Yield a post or the reason of a drop per message of a file; download the file if needed."""
-    is_broken = True
-    for message in _messages(download(path, url), drops):
-        is_broken = False
-        if message is None:
-            yield "too_large"
-        else:
-            yield _row(decode_header(message, drops), path.parent.name, raw)
-    if is_broken:
+    if url and not path.exists():
+        with atomic_write(path) as partial_path:
+            partial_path.write_bytes(fetch_bytes(url))
+    content = _content(path, drops)
+    separators = list(SEPARATOR.finditer(content))
+    if not separators:
         yield "broken_file"
+        return
+    lines_before = LINE_WITH_TEXT.findall(content[: separators[0].start()])
+    if lines_before:
+        drops["note_lines_before_messages"] += len(lines_before)
+    ends = [separator.start() for separator in separators[1:]] + [len(content)]
+    for separator, end in zip(separators, ends):
+        if end - separator.start() > MAX_MESSAGE_BYTES:
+            yield "too_large"
+            continue
+        message = content[separator.end() : end]
+        yield _row(decode_header(message, drops), path.parent.name, raw)
 
 
-def _messages(path, drops):
-    """Yield the messages of a file as bytes, None for one that is too large.
-
-    Only a few messages of the file are in memory at a time.
-    """
-    pending = b""
-    is_too_large = False
-    is_start = True  # no message has begun
-    for piece in _pieces(path, drops):
-        pending = (pending + piece).replace(b"\r\n", b"\n")
-        separators = list(SEPARATOR.finditer(pending))
-        if is_start and separators:
-            is_start = False
-            lines = pending[: separators[0].start()].split(b"\n")
-            lines_with_text = [line for line in lines if line.strip()]
-            if lines_with_text:
-                drops["note_lines_before_messages"] += len(lines_with_text)
-        if separators and is_too_large:
-            yield None
-            is_too_large = False
-        for separator, following in pairwise(separators):
-            yield pending[separator.end() : following.start()]
-        if separators:
-            pending = pending[separators[-1].start() :]
-        if len(pending) > MAX_MESSAGE_BYTES:
-            # the end may hold the start of a separator; "x" keeps \A from matching before it
-            pending = b"x" + pending[-MAX_SEPARATOR_BYTES:]
-            is_too_large = True
-    last_separator = SEPARATOR.match(pending)
-    if is_too_large:
-        yield None
-    elif last_separator:
-        yield pending[last_separator.end() :]
-
-
-def _pieces(path, drops):
-    """Yield the content of a file in pieces of some PIECE_BYTES; it ends where damage begins."""
-    piece = b""
+def _content(path, drops):
+    """Return the content of a file up to its damage, with the line ends of Unix."""
+    pieces = []
     try:
-        for chunk in read_pieces(path):
-            piece += chunk
-            if len(piece) >= PIECE_BYTES:
-                yield piece
-                piece = b""
+        for piece in read_pieces(path):
+            pieces.append(piece)
     except EOFError:
         drops["truncated_file"] += 1
-    yield piece
+    return b"".join(pieces).replace(b"\r\n", b"\n")
 
 
 def _row(text, topic, raw):

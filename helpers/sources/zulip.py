@@ -12,15 +12,19 @@ import time
 from collections import defaultdict
 from contextlib import suppress
 from functools import partial
+from urllib.parse import unquote
 
-from ..cleaning.text import is_bot, normalise_unicode
-from ..core import paths
+import msgspec
+from selectolax.lexbor import LexborHTMLParser
+
+from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from . import Part, as_list, list_files, row_part
-from .downloads import GIT_URL, clone_repository
-from .html_text import MAX_TAGS, Markup, html_text
+from .downloads import repository_folder
 
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
+# most tags of a post, twice as many as people write; deeply nested tags cost quadratic time
+MAX_TAGS = 5_000
 
 # "@Name said:" before a quote, in whatever language: a mention, a link into the archive, a colon
 QUOTE_INTRO = re.compile(
@@ -28,19 +32,35 @@ QUOTE_INTRO = re.compile(
     r"(?:<a [^<>]*href=\"[^\"<>]*narrow/[^<>]*>[^<>]*</a>|said|wrote)\s*:"
     r"\s*(?:<br ?/?>\s*|</p>\s*)*(?=<blockquote)"
 )
-MARKUP = Markup(
-    unseen=", ".join(
-        f'div[class*="{kind}"]' for kind in ("message_inline", "message_embed", "inline-preview")
-    ),
-    quoted="div.codehilite",
-    mention=", ".join(f'span[class^="{kind}-mention"]' for kind in ("user", "user-group", "topic")),
-    code="span.katex, math",
-    reference='a[class*="stream"], a[class*="message-link"]',
-)
 # "Jane Doe" in <span class="user-mention" ...>@Jane Doe</span>
 MENTIONED = re.compile(r'class="user-mention[^<>]{0,200}>@?([^<>@]{2,80})</span>')
-# ".20" or "%20" in the name of a folder
-ENCODED_BYTE = re.compile(rb"[.%]([0-9A-Fa-f]{2})")
+# the dot of ".20" in the name of a folder, where it stands for "%"
+ENCODING_DOT = re.compile(r"\.(?=[0-9A-Fa-f]{2})")
+
+# CSS selectors of elements whose text nobody sees, or that are previews of what others wrote
+UNSEEN = (
+    "script, style, svg, head, title, iframe, video, audio, object, div[class*='message_inline'], "
+    "div[class*='message_embed'], div[class*='inline-preview']"
+)
+QUOTED = "blockquote, pre, div.codehilite"
+CODE = "span.katex, math, code"
+MENTION = (
+    "span[class^='user-mention'], span[class^='user-group-mention'], span[class^='topic-mention']"
+)
+# elements that begin and end a line; any other element is part of a line
+BLOCKS = (
+    "p, div, br, li, ul, ol, dl, dt, dd, tr, td, th, table, thead, tbody, h1, h2, h3, h4, h5, h6, "
+    "hr, pre, blockquote"
+)
+
+
+class ChatMessage(msgspec.Struct):
+    """The fields of a message that are read."""
+
+    sender_full_name: str
+    content: str
+    timestamp: int | float
+    id: object = ""
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
@@ -60,21 +80,19 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Raises
     ------
     ValueError
-        A location is missing, holds no archive, or cannot be cloned.
+        A location is missing, holds no archive, or cannot be cloned, or three hold folders of the
+        same name.
     """
     places = as_list(location)
     zulip_parts = {}
     for place in places:
-        if GIT_URL.match(str(place)):
-            root = clone_repository(str(place))
-        else:
-            root = paths.resolve(place)
-        if not root.is_dir():
-            raise ValueError(f"zulip: {place} is not a folder or a git URL")
+        root = repository_folder("zulip", place)
         for folder, files in _streams(root).items():
             name = folder.name if len(places) == 1 else f"{root.name}/{folder.name}"
             if name in zulip_parts:  # the root holds several archives
                 name = folder.relative_to(root).as_posix()
+            if name in zulip_parts:
+                raise ValueError(f"zulip: two places hold {name}; rename the folder {root.name}")
             rows = partial(_rows, stream_name(folder.name), files, raw)
             zulip_parts[name] = row_part(name, rows, file_stats_fingerprint(folder))
     return list(zulip_parts.values())
@@ -118,42 +136,74 @@ def _rows(topic, files, raw, drops):
 
 def _row(message, topic, latest, raw):
     """Return the values of the post that a message is, or the reason why it is dropped."""
-    if not isinstance(message, dict):
+    try:
+        message = msgspec.convert(message, ChatMessage)
+    except msgspec.ValidationError:
         return "broken_message"
-    author = message.get("sender_full_name")
-    content = message.get("content")
-    seconds = message.get("timestamp")
-    if not (isinstance(author, str) and author.strip() and isinstance(content, str)):
+    author = message.sender_full_name.strip()
+    if not author:
         return "broken_message"
-    if type(seconds) not in (int, float):
-        return "broken_message"
-    if not EARLIEST <= seconds <= latest:  # also drops nan
+    if not EARLIEST <= message.timestamp <= latest:  # also drops nan
         return "bad_time"
     if is_bot(author):
         return "bot"
-    if content.count("<") > MAX_TAGS:
+    if message.content.count("<") > MAX_TAGS:
         return "too_many_tags"
-    text = html_to_text(content, raw)
-    names = normalise_unicode("\n".join([author, *MENTIONED.findall(content)]))
-    return author.strip(), int(seconds), topic, text, str(message.get("id", "")), names
+    text = message_text(message.content, raw)
+    names = normalise_unicode("\n".join([author, *MENTIONED.findall(message.content)]))
+    return author, int(message.timestamp), topic, text, str(message.id), names
 
 
-def html_to_text(content: str, raw: bool = False) -> str:
+def message_text(content: str, raw: bool = False) -> str:
     """Return the text of a message, with a line per block element; it may be empty.
 
-    What becomes of its elements is said by :func:`helpers.sources.html_text.html_text`; the words
-    before a quote, "@Name said:", are removed too.
+    Quotes, the words before them ("@Name said:") and code blocks are removed. Inline code and
+    formulas become ``@code``, a mention becomes ``@user``, an emoji its ``:name:``, a link its text
+    where that is prose, else ``@url``. Unclosed and stray tags are tolerated.
 
     Parameters
     ----------
     content : str
-        HTML of the message
+        HTML of the message, with at most MAX_TAGS tags
     raw : bool
         keep quotes, code, formulas and links
     """
-    if not raw and "<blockquote" in content:
+    if not raw:
         content = QUOTE_INTRO.sub("", content)
-    return html_text(content, MARKUP, raw)
+    body = LexborHTMLParser(content).body
+    if body is None:  # a frameset
+        return ""
+    _replace(body.css(UNSEEN), "\n")
+    if raw:
+        _replace(body.css("span.katex-html"), " ")
+    else:
+        _replace(body.css(QUOTED), "\n")
+        _replace(body.css(CODE), f"{EDGE}@code{EDGE}")
+    _replace(body.css(MENTION), f"{EDGE}@user{EDGE}")
+    for emoji in body.css("img.emoji"):
+        emoji.replace_with(emoji.attributes.get("alt") or "")
+    if not raw:
+        _replace(filter(_shows_address, body.css("a")), f"{EDGE}@url{EDGE}")
+    for block in body.css(BLOCKS):
+        block.insert_before("\n")
+        block.insert_after("\n")
+    lines = [" ".join(line.split()) for line in body.text().split("\n")]
+    return normalise_unicode(drop_edge_marks("\n".join(filter(None, lines))))
+
+
+def _replace(nodes, text):
+    """Replace elements by a text, in place."""
+    for node in nodes:
+        node.replace_with(text)
+
+
+def _shows_address(link):
+    """Return whether a link's text is no words: an address, file name, channel or identifier."""
+    text = link.text().strip()
+    if text.startswith("#") or "://" in text:
+        return True
+    words = [word.strip("\"'(),.;:!?*").replace("-", "").replace("'", "") for word in text.split()]
+    return bool(words) and not any(word.isalpha() for word in words)
 
 
 def stream_name(folder: str) -> str:
@@ -165,12 +215,7 @@ def stream_name(folder: str) -> str:
     name = re.sub(r"^\d+-(?=.)", "", folder)
     decoded = ""
     with suppress(UnicodeError):  # not encoded after all: a plain dot before two digits
-        decoded = ENCODED_BYTE.sub(_decoded_byte, name.encode()).decode().strip()
+        decoded = unquote(ENCODING_DOT.sub("%", name), errors="strict").strip()
     if decoded and decoded.isprintable():
         return decoded
     return normalise_unicode(name)
-
-
-def _decoded_byte(code):
-    """Return the byte that a match of ENCODED_BYTE stands for."""
-    return bytes.fromhex(code[1].decode())

@@ -23,7 +23,7 @@ from ..evaluation.bootstrap import (
     percentile_interval,
     resample_weights,
 )
-from ..sources.demo_lexicon import PAIRS, TRAITS
+from ..sources.demo_writer import PAIRS, TRAITS
 from ..tokens.batch import Samples
 from .topic_corpus import TopicCorpus
 

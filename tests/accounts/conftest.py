@@ -6,7 +6,7 @@ from helpers.accounts import answer_record, reading
 from helpers.accounts.answers import answer_question
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core.paths import Run
-from helpers.sources.demo_csv import write_demo_csv
+from helpers.sources.demo import write_demo_csv
 
 
 @pytest.fixture(scope="session")

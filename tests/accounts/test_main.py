@@ -20,7 +20,7 @@ from helpers.core import paths
 from helpers.core.files import check_target
 from helpers.core.messages import DEFECT
 from helpers.evaluation import match_fitting
-from helpers.sources.demo_csv import write_demo_csv
+from helpers.sources.demo import write_demo_csv
 
 
 @pytest.fixture(autouse=True)

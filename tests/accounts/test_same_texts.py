@@ -12,7 +12,7 @@ from helpers.accounts.__main__ import main
 from helpers.accounts.same_texts import find_same_texts
 from helpers.core import paths
 from helpers.corpus import collect
-from helpers.sources.demo_csv import write_demo_csv
+from helpers.sources.demo import write_demo_csv
 
 HOSTILE = "<b>copy\u202ecat"
 

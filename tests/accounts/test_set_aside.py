@@ -11,7 +11,7 @@ from helpers.accounts import reading, set_aside
 from helpers.accounts.__main__ import main
 from helpers.accounts.answer_record import set_aside_record
 from helpers.core import paths
-from helpers.sources.demo_csv import write_demo_csv
+from helpers.sources.demo import write_demo_csv
 
 COMPARED = 34  # accounts that can be compared
 REASONS = {

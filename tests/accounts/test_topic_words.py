@@ -6,7 +6,7 @@ import numpy as np
 
 from helpers.accounts.gallery import AccountGallery
 from helpers.accounts.topic_words import topic_words, without_words
-from helpers.sources import demo_lexicon
+from helpers.sources import demo_writer
 
 
 def gallery_of_rooms(encoder, count=24):
@@ -45,7 +45,7 @@ def test_topic_words_are_of_the_room_and_of_neither_account(encoder):
 def test_topic_words_of_the_demo_are_those_that_were_planted(gallery):
     planted = {
         word
-        for topic in demo_lexicon.TOPICS.values()
+        for topic in demo_writer.TOPICS.values()
         for kind in topic.values()
         for name in kind
         for word in name.split()

@@ -13,7 +13,7 @@ from helpers.accounts.__main__ import main
 from helpers.accounts.gallery import UNJUDGED, AccountGallery
 from helpers.accounts.reading import read_posts
 from helpers.core import paths
-from helpers.sources.demo_csv import write_demo_csv
+from helpers.sources.demo import write_demo_csv
 
 # first and last letter of an alphabet that the encoder does not know
 ALPHABETS = {

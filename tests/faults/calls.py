@@ -14,7 +14,7 @@ from helpers.core.paths import Run
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.encoders.stream import stream_config
 from helpers.losses import LossConfig
-from helpers.sources.demo_csv import write_demo_csv
+from helpers.sources.demo import write_demo_csv
 from helpers.splits import RULES
 from helpers.splits.assignment import make_split
 from helpers.tokens import tokenizer

@@ -16,7 +16,7 @@ import pytest
 from helpers.core import paths
 from helpers.runs.__main__ import main
 from helpers.runs.stages import stages
-from helpers.sources.demo_csv import write_demo_csv
+from helpers.sources.demo import write_demo_csv
 from tests.toy_runs import execute_in_process, notebook
 
 IMPORTS = """

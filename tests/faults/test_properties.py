@@ -22,7 +22,7 @@ from helpers.evaluation import ranking
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import GRID
 from helpers.evaluation.trials import Trials
-from helpers.sources.demo_csv import write_demo_csv
+from helpers.sources.demo import write_demo_csv
 from tests.factories import LookUp, one_token_samples, unit_rows
 from tests.faults import calls
 

@@ -8,7 +8,7 @@ import pytest
 from helpers.core import paths
 from helpers.evaluation.ranking import ranking_trials
 from helpers.runs.stages import stages
-from helpers.sources.demo_csv import write_demo_csv
+from helpers.sources.demo import write_demo_csv
 from helpers.tokens.store import open_store
 from tests.paper_runs import execute_here
 

@@ -15,7 +15,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from helpers.sources import COLUMNS, demo, open_source
-from helpers.sources.demo_lexicon import (
+from helpers.sources.demo_writer import (
     CHOICES,
     GENERAL,
     PAIRS,
@@ -414,8 +414,8 @@ def test_topic_giveaway_moves_what_a_topic_gives_away(posts, monkeypatch):
     "options, message",
     [
         ({"author": 3}, "did you mean 'authors'"),
-        ({"topics": 25}, "topics must lie in 2..24"),
-        ({"topic_giveaway": 1.5}, "topic_giveaway must lie in 0..1"),
+        ({"topics": 25}, "'topics' must lie in 2..24"),
+        ({"topic_giveaway": 1.5}, "'topic_giveaway' must lie in 0..1"),
         ({"topic_giveaway": float("nan")}, "topic_giveaway"),
         ({"seed": -1}, "seed"),
         ({"authors": 12.5}, "authors' must be int"),

@@ -108,7 +108,7 @@ def archive(folder, *messages, stream="12-new.20members", topic="a.2Fb", text=No
     ],
 )
 def test_zulip_html(html, text):
-    assert clean_post(zulip.html_to_text(html)) == text
+    assert clean_post(zulip.message_text(html)) == text
 
 
 def test_zulip_raw_keeps_quotes_and_code():
@@ -116,8 +116,8 @@ def test_zulip_raw_keeps_quotes_and_code():
         "<blockquote><p>old words</p></blockquote>"
         "<p>mine <code>f x</code></p><pre><code>def f</code></pre>"
     )
-    assert zulip.html_to_text(html, raw=True).split() == "old words mine f x def f".split()
-    assert zulip.html_to_text(html) == "mine @code"
+    assert zulip.message_text(html, raw=True).split() == "old words mine f x def f".split()
+    assert zulip.message_text(html) == "mine @code"
 
 
 def test_zulip_rows(tmp_path):
@@ -202,6 +202,13 @@ def test_zulip_finds_the_archive_where_it_lies(tmp_path):
         part.name for part in open_source("zulip", str(tmp_path / "repository/archive/zulip_json"))
     ]
     assert nested == ["12-new.20members", "3-lean4"]
+
+
+def test_zulip_archives_of_one_name_replace_none(tmp_path):
+    places = [str(archive(tmp_path / name / "archive", message())) for name in "abc"]
+    assert len(open_source("zulip", places[:2])) == 2
+    with pytest.raises(ValueError, match="two places hold zulip_json/12-new.20members; rename"):
+        open_source("zulip", places)
 
 
 def test_zulip_finds_a_stream_whose_name_holds_a_slash(tmp_path):

@@ -48,15 +48,31 @@ CONTACT = re.compile(
     r"|\(\d{3}\)\s?\d{3}|\d{3}-\d{4}",
     re.I,
 )
-# the start of lines that mail programs, lists and phones add: "Sent from my phone"
+# the start of lines that mail programs and lists add: "View this message in context"
 JUNK = re.compile(
     r"\s*(?:\[\[alternative HTML version deleted\]\]|Sent via "
     r"|Sent from (?:my|the \S+ mailing list) |View this message in context|Get your (?:free|own)"
     r"|Do you Yahoo|(?:Please )?consider the environment|\[?snip\]?\s*$|<snip>"
-    r"|Enviado (?:de|desde) mi|Von meinem \w+ gesendet|Evite imprimir|\[cid:)",
+    r"|Evite imprimir|\[cid:)",
     re.I,
 )
 JUNK_LETTERS = frozenset("[<cdegpsvCDEGPSV")  # the first character of JUNK
+# a whole line that phones and mail programs add in their owner's language: "Sent from my phone",
+# "Get Outlook for Android", "Inviato da iPhone"
+DEVICE = (
+    r"(?:i(?:Phone|Pad)|Android|Samsung|Galaxy|Huawei|Xiaomi|Nokia|BlackBerry|Windows|Yahoo"
+    r"|Outlook|Gmail|Mail|Proton|Tapatalk|Smartphone|Handy|mobile)"
+)
+PHONE_LINE = re.compile(
+    r"\s*(?:Sent from my .{1,60}|Von meinem .{1,60} gesendet|Gesendet von meinem .{1,60}"
+    r"|Enviado (?:de|desde) mi .{1,60}|Enviado do meu .{1,60}|Envoyé de mon .{1,60}"
+    r"|Inviato dal mio .{1,60}|Ver(?:stuurd|zonden) vanaf mijn .{1,60}|[发發]自我的.{1,60}"
+    r"|(?:Sent (?:from|via|with)|Get|Gesendet (?:von|mit)|Enviado (?:de|desde|con)"
+    r"|Envoyé (?:de|depuis)|Inviato da|Ver(?:stuurd|zonden) (?:vanaf|met|via)|Wysłan[eo] z"
+    rf"|Skickat från|Sendt fra|Odesláno z|Отправлено (?:с|из)|Надіслано з) .{{0,20}}{DEVICE}.{{0,60}}"
+    rf"|.{{0,20}}{DEVICE}.{{0,20}}(?:から送信|에서 보냄))\.?\s*",
+    re.I,
+)
 # what a list writes in place of a part that it removed: "[[HTML version {{dropped:3}}]]"
 DROPPED = re.compile(r"\s*.{0,200}\{\{dropped:\d", re.I)
 # words that occur in signatures only

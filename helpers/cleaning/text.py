@@ -44,10 +44,18 @@ MENTION = re.compile(
     r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])"
 )
 # a person or a role by number: "<@123456789012345678>", "<@!...>", "<@&...>" (Discord),
-# "<@U012AB3CD|jane>" (Slack)
-MENTION_BY_ID = re.compile(r"<@(?:[!&]?\d{5,20}|[UW][A-Z\d]{5,20})(?:\|[^<>\n]{0,100})?>")
-# a room by number: "<#123456789012345678>" (Discord), "<#C012AB3CD|general>" (Slack)
-ROOM_BY_ID = re.compile(r"<#(?:\d{5,20}|[CG][A-Z\d]{5,20})(?:\|[^<>\n]{0,100})?>")
+# "<@U012AB3CD|jane>", "<!subteam^S012AB3CD>", "<!here>" (Slack)
+MENTION_BY_ID = re.compile(
+    r"<(?:@(?:[!&]?\d{5,20}|[UW][A-Z\d]{5,20})|!(?:subteam\^\w{5,20}|here|channel|everyone))"
+    r"(?:\|[^<>\n]{0,100})?>"
+)
+# a room by number: "<#123456789012345678>" (Discord), "<#C012AB3CD|>" (Slack)
+ROOM_BY_ID = re.compile(r"<#(?:\d{5,20}|[CG][A-Z\d]{5,20})\|?>")
+# what Slack shows with another text: "<#C012AB3CD|general>", "<https://example.org|label>",
+# "<!date^1392734382^{date}|the 18th>"
+SLACK_LABEL = re.compile(
+    r"<(?:(#)[CG][A-Z\d]{5,20}|(?:https?://|mailto:|!date\^)[^\s<>|]{1,2000})\|([^<>\n]{1,300})>"
+)
 # mark on both sides of a placeholder: in "the `x`s of" it keeps the placeholder apart from the "s"
 EDGE = "\0"
 # marks between a word and a placeholder, or before a word: they become a blank
@@ -120,6 +128,7 @@ def clean_post(text: str, author: str = "") -> str:
     if "<" in text:
         text = MENTION_BY_ID.sub("\0@user\0", text)
         text = ROOM_BY_ID.sub("\0@url\0", text)
+        text = SLACK_LABEL.sub(r"\1\2", text)
     text = mask_addresses(text)
     if "Users" in text or "/home/" in text:
         text = HOME.sub("\0@user\0", text)

@@ -51,7 +51,7 @@ CONTACT = re.compile(
 # the start of lines that mail programs and lists add: "View this message in context"
 JUNK = re.compile(
     r"\s*(?:\[\[alternative HTML version deleted\]\]|Sent via "
-    r"|Sent from (?:my|the \S+ mailing list) |View this message in context|Get your (?:free|own)"
+    r"|Sent from the \S+ mailing list |View this message in context|Get your (?:free|own)"
     r"|Do you Yahoo|(?:Please )?consider the environment|\[?snip\]?\s*$|<snip>"
     r"|Evite imprimir|\[cid:)",
     re.I,
@@ -64,12 +64,14 @@ DEVICE = (
     r"|Outlook|Gmail|Mail|Proton|Tapatalk|Smartphone|Handy|mobile)"
 )
 PHONE_LINE = re.compile(
-    r"\s*(?:Sent from my .{1,60}|Von meinem .{1,60} gesendet|Gesendet von meinem .{1,60}"
+    r"\s*(?:Sent from my .{1,60}|Get Outlook for .{1,60}|Von meinem .{1,60} gesendet"
+    r"|Gesendet von meinem .{1,60}"
     r"|Enviado (?:de|desde) mi .{1,60}|Enviado do meu .{1,60}|Envoyé de mon .{1,60}"
     r"|Inviato dal mio .{1,60}|Ver(?:stuurd|zonden) vanaf mijn .{1,60}|[发發]自我的.{1,60}"
-    r"|(?:Sent (?:from|via|with)|Get|Gesendet (?:von|mit)|Enviado (?:de|desde|con)"
+    r"|(?:Sent (?:from|via|with)|Gesendet (?:von|mit)|Enviado (?:de|desde|con)"
     r"|Envoyé (?:de|depuis)|Inviato da|Ver(?:stuurd|zonden) (?:vanaf|met|via)|Wysłan[eo] z"
-    rf"|Skickat från|Sendt fra|Odesláno z|Отправлено (?:с|из)|Надіслано з) .{{0,20}}{DEVICE}.{{0,60}}"
+    r"|Skickat från|Sendt fra|Odesláno z|Отправлено (?:с|из)|Надіслано з)"
+    rf" .{{0,20}}{DEVICE}.{{0,60}}"
     rf"|.{{0,20}}{DEVICE}.{{0,20}}(?:から送信|에서 보냄))\.?\s*",
     re.I,
 )

@@ -94,6 +94,9 @@ BOT_NAME_WORDS = [[re.escape(word) for word in name.split()] for name in BOT_NAM
 BOT_NAME = re.compile(
     rf"@?(?:{'|'.join('[-_. ]?'.join(words) for words in BOT_NAME_WORDS)})(?:#\d{{4}}|:\S+)?", re.I
 )
+# whole texts that chat programs write in place of a person's, in lower case: "<Media omitted>"
+NOTICES = set(Path(__file__).with_name("notices.txt").read_text("utf-8").splitlines())
+MAX_NOTICE_CHARS = 300
 # the host of an address: "@example.org", " at example.org"
 HOST = re.compile(r"(?<=\S)(?:@|\sat\s+(?=\S+\.)).*", re.S)
 # an address of a mailing list itself: "r-help-owner@example.org"
@@ -137,6 +140,14 @@ def clean_post(text: str, author: str = "") -> str:
     if author:
         text = mask_mentions(text, author)
     return " ".join(drop_edge_marks(text).split())
+
+
+def is_notice(text: str) -> bool:
+    """Return whether a program wrote a whole text, such as "<Media omitted>"."""
+    if len(text) > MAX_NOTICE_CHARS:
+        return False
+    words = normalise_unicode(text).strip(" \t\r\n<>[]().").casefold()
+    return words in NOTICES
 
 
 def _link_label(match):

@@ -286,6 +286,7 @@ def test_what_stands_below_a_marked_quote_is_the_author_s():
         "What does this mean?\n-----Error-----\nFailed",
         "From: Berlin\nTo: Paris\nDate: Monday\n\nWho comes along?",
         "He inviato a letter. Sent the mail",
+        "It is stuck.\nGet Windows to update, then the mail comes",
         "one line: From: a To: b",
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.cleaning import addresses
-from helpers.cleaning.text import clean_post, is_bot, mask_mentions, normalise_unicode
+from helpers.cleaning.text import clean_post, is_bot, is_notice, mask_mentions, normalise_unicode
 
 
 @pytest.mark.parametrize(
@@ -84,6 +84,24 @@ from helpers.cleaning.text import clean_post, is_bot, mask_mentions, normalise_u
 )
 def test_clean(text, expected):
     assert clean_post(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<Media omitted>",
+        "\u200eimage omitted",
+        "This message was deleted.",
+        "<Medien ausgeschlossen>",
+        "<Multimedia omitido>",
+        "<Me\u0301dias omis>",
+        "Diese Nachricht wurde gelöscht.",
+        "Se eliminó este mensaje",
+        "Ce message a été supprimé",
+    ],
+)
+def test_what_a_program_wrote_in_place_of_a_person_is_a_notice(text):
+    assert is_notice(text) and not is_notice(f"{text} Why?")
 
 
 @pytest.mark.parametrize(

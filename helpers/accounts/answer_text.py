@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..core.paths import PROGRAM
 from ..core.terminal import printable
-from ..corpus.loss_lines import NAME_FORMS, PLACEHOLDER_AUTHOR, name_examples
+from ..corpus.loss_lines import NAME_FORMS, PLACEHOLDER_AUTHOR
 from . import languages
 from .answers import (
     FEW_POSTS,
@@ -121,8 +121,8 @@ def _dropped_sentences(card):
             dropped.append(f"{value:,} {text}")
         elif name.startswith("note_") and value:
             text = meaning.get(name, name)
-            if name == NAME_FORMS:
-                text += name_examples(card)
+            if name == NAME_FORMS and "name_forms" in card:
+                text += f", such as {card['name_forms']}"
             notes.append(f"{value:,} {text}")
     sentences = []
     if dropped:

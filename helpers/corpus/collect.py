@@ -54,7 +54,7 @@ from ..core.paths import Run
 from ..core.progress import progress_bar
 from . import daft_engine, deduplicate, personal_names
 from .daft_engine import step_row
-from .loss_lines import loss_lines, name_forms, nothing_left, placeholder_names
+from .loss_lines import loss_lines, nothing_left, placeholder_names
 from .posts_table import SCHEMA, open_database
 from .selection import corpus_statistics
 
@@ -226,8 +226,6 @@ def _collect(run, config, memory_limit, workers, engine):
     card |= {"location": _public(config.location), "pseudonymise": key is not None}
     if total.placeholders:
         card["placeholder_names"] = placeholder_names(total.placeholders)
-    if joined and key is None:
-        card["name_forms"] = name_forms(joined)
     known_words = personal_names.identifying_words(total.people, total.heard)
     card |= _facts(posts, card, known_words, config)
     card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}

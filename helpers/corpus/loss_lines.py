@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..cleaning.authors import joined_names
 from ..core.terminal import printable
 from ..sources import table
 
@@ -67,9 +68,10 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
                 "after it are missing: get the file again."
             )
         elif name == NAME_FORMS and number and card["source"] == "table":
+            examples = name_forms(location, columns.get("author", "author"))
             lines.append(
                 f"{number:,} names differ from another one only in case, spaces, unseen marks or "
-                f"form, and count as one account with it{name_examples(card)}. If they are several "
+                f"form, and count as one account with it, such as {examples}. If they are several "
                 "people, give each another name."
             )
         elif name == ROWS_IN_QUOTES:
@@ -146,26 +148,22 @@ def _table_words(reason, words, location, columns):
     return words
 
 
-def name_examples(card: dict) -> str:
-    """Return names that count as one, in brackets, "" where a data card has none."""
-    if "name_forms" not in card:
-        return ""
-    return f" ({card['name_forms']})"
-
-
-def name_forms(joined: dict[str, str]) -> str:
-    """Return examples of names that count as one.
+def name_forms(location: str | list[str], column: str | list[str]) -> str:
+    """Return examples of names of a table that count as one.
 
     Parameters
     ----------
-    joined : dict
-        result of :func:`helpers.cleaning.authors.joined_names`
+    location : str or list of str
+        where the table was read
+    column : str or list of str
+        the file's columns of authors
     """
+    names = table.author_names(location, column)
     forms = defaultdict(list)
-    for name, shown_name in joined.items():
-        forms[shown_name].append(f'"{printable(name)[:MAX_VALUE_CHARS]}"')
-    examples = list(forms.values())[:MAX_EXAMPLES]
-    return "; ".join([" and ".join(names[:MAX_EXAMPLES]) for names in examples])
+    for name, author in joined_names(Counter(names)).items():
+        forms[author].append(f'"{printable(name)[:MAX_VALUE_CHARS]}"')
+    examples = [" and ".join(names[:MAX_EXAMPLES]) for names in forms.values()]
+    return ", ".join(examples[:MAX_EXAMPLES])
 
 
 def placeholder_names(posts: Counter) -> str:

@@ -28,7 +28,7 @@ from ..core.artifacts import file_stats_fingerprint
 from ..core.files import OPENERS, bare_path, check_readable, check_size
 from ..core.parameters import unknown
 from ..core.paths import resolve
-from . import COLUMNS, Part, source_files
+from . import COLUMNS, Part, as_list, source_files
 from .csv_rows import csv_rows
 from .json_lines import MAX_LINE_BYTES, json_records
 from .timestamps import unix_seconds
@@ -176,15 +176,17 @@ def listed_names(columns: list[str]) -> str:
     return ", ".join(names)
 
 
-def author_names(location: str | Path, column: str, where: dict | None = None) -> list[str]:
-    """Return the different names of authors in a file, as :func:`parts` reads them.
+def author_names(
+    location: str | list[str], column: str | list[str], where: dict | None = None
+) -> list[str]:
+    """Return the different names of authors in some files, as :func:`parts` reads them.
 
     Parameters
     ----------
-    location : str or Path
-        path of the file
-    column : str
-        the file's column of authors
+    location : str or list of str
+        as :func:`parts` takes it
+    column : str or list of str
+        the files' columns of authors
     where : dict, optional
         as :func:`parts` takes it
 
@@ -193,15 +195,16 @@ def author_names(location: str | Path, column: str, where: dict | None = None) -
     ValueError
         The file is unreadable.
     """
-    path = resolve(location)
     where = where or {}
+    columns = as_list(column)
     names = set()
-    try:
-        for batch in _batches(path, list(dict.fromkeys([column, *where])), Counter()):
-            batch = _rows_where(batch, where, path, Counter())
-            names.update(_text(batch, [column], "author", path.stem).dropna())
-    except UNREADABLE as error:
-        raise _unreadable(path, error) from None
+    for path in source_files("table", location, _kind).values():
+        try:
+            for batch in _batches(path, list(dict.fromkeys([*columns, *where])), Counter()):
+                batch = _rows_where(batch, where, path, Counter())
+                names.update(_text(batch, columns, "author", path.stem).dropna())
+        except UNREADABLE as error:
+            raise _unreadable(path, error) from None
     return sorted(names)
 
 

@@ -6,7 +6,7 @@ that all generated kinds of such texts are found; of 492 test accounts of the ru
 4) they set 2 aside, of 3,131 bloggers 41, most of whom write in such letters or languages.
 
 Two people who mention somebody in every other post are alike in the marks that replace mentions,
-where few others mention anybody. Of five communities at most 1% of the accounts have so many marks.
+where few others mention anybody. Of five communities at most 0.6% of the accounts have so many.
 """
 
 import numpy as np

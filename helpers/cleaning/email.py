@@ -206,7 +206,7 @@ def _may_disclaim(paragraph):
 
 def _is_junk(line):
     """Return whether a line is one that mail programs, lists and phones add."""
-    if _may_be_junk(line) and JUNK.match(line) or PHONE_LINE.fullmatch(line):
+    if _may_be_junk(line) and JUNK.match(line):
         return True
     return "{{" in line and DROPPED.match(line) is not None
 

@@ -48,16 +48,16 @@ CONTACT = re.compile(
     r"|\(\d{3}\)\s?\d{3}|\d{3}-\d{4}",
     re.I,
 )
-# the start of lines that mail programs and lists add: "View this message in context"
+# the start of lines that mail programs, lists and phones add: "Sent from my phone"
 JUNK = re.compile(
     r"\s*(?:\[\[alternative HTML version deleted\]\]|Sent via "
-    r"|Sent from the \S+ mailing list |View this message in context|Get your (?:free|own)"
+    r"|Sent from (?:my|the \S+ mailing list) |View this message in context|Get your (?:free|own)"
     r"|Do you Yahoo|(?:Please )?consider the environment|\[?snip\]?\s*$|<snip>"
-    r"|Evite imprimir|\[cid:)",
+    r"|Enviado (?:de|desde) mi|Von meinem \w+ gesendet|Evite imprimir|\[cid:)",
     re.I,
 )
 JUNK_LETTERS = frozenset("[<cdegpsvCDEGPSV")  # the first character of JUNK
-# a whole line that phones and mail programs add in their owner's language: "Sent from my phone",
+# the last line of a post where phones and mail programs add it, in their owner's language:
 # "Get Outlook for Android", "Inviato da iPhone"
 DEVICE = (
     r"(?:i(?:Phone|Pad)|Android|Samsung|Galaxy|Huawei|Xiaomi|Nokia|BlackBerry|Windows|Yahoo"

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..core.messages import printable
 from ..core.paths import PROGRAM
-from ..corpus.loss_lines import PLACEHOLDER_AUTHOR
+from ..corpus.loss_lines import NAME_FORMS, PLACEHOLDER_AUTHOR
 from . import languages
 from .answers import (
     FEW_POSTS,
@@ -120,7 +120,10 @@ def _dropped_sentences(card):
                 text += f" ({card['placeholder_names']})"
             dropped.append(f"{value:,} {text}")
         elif name.startswith("note_") and value:
-            notes.append(f"{value:,} {meaning.get(name, name)}")
+            text = meaning.get(name, name)
+            if name == NAME_FORMS and "name_forms" in card:
+                text += f", such as {card['name_forms']}"
+            notes.append(f"{value:,} {text}")
     sentences = []
     if dropped:
         sentences.append(f"Rows that were dropped: {'; '.join(dropped)}.")

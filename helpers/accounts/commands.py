@@ -14,6 +14,7 @@ from ..core.escaping import without_formulas
 from ..core.files import check_target, write_target
 from ..core.messages import printable
 from ..core.progress import progress_bar
+from ..corpus.loss_lines import NAME_FORMS, name_forms
 from ..evaluation.detection import DetectionCosts
 from ..sources.table import author_names, column_names
 from . import decided_pairs, list_matching, match_page, match_report, reading
@@ -416,6 +417,8 @@ def _read(options, location, run, encoder, **how):
     posts = reading.read_posts(paths.Run(run), location, encoder, columns, **how)
     if not options.names:
         return posts, {}
+    if posts.card.get(NAME_FORMS):
+        posts.card["name_forms"] = name_forms(location, posts.card["columns"]["author"])
     return posts, reading.own_names(location, columns)
 
 

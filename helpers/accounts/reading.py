@@ -384,6 +384,10 @@ def _encode(tokenizer, texts):
 # Return the numbers of accounts with at least MIN_POSTS posts; fewer than two are an error.
 def _accounts_with_posts(count, card):
     accounts = np.flatnonzero(count >= MIN_POSTS)
+    if len(count) == 1:
+        raise ValueError(
+            "the file has one account: with nobody else there, nothing can be compared"
+        )
     if len(accounts) < 2:
         raise ValueError(
             f"nothing can be compared: two accounts with {MIN_POSTS} posts or more are needed "

@@ -2,7 +2,8 @@
 
 Names that differ only in case, in white space, in characters that nobody sees, or in the form that
 Unicode gives to the same letters ("é" as one character or as two, full-width letters) are one
-author's. Otherwise one person would be two authors, whom a comparison then finds to be alike.
+author's, but for ids whose case tells people apart. Otherwise one person would be two authors, whom
+a comparison then finds to be alike.
 
 A pseudonym is a keyed hash of a name, which nobody can compute without the key. The key is kept, so
 that a name has the same pseudonym in all runs on a machine. Beside it lies the one folder where
@@ -34,6 +35,8 @@ UNSEEN = re.compile(
     "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+# an id of Salesforce, of which "005A0000001AbCd" and "005A0000001ABcd" are two people's
+ID_WITH_CASE = re.compile(r"\d[0-9A-Za-z]{14}")
 # names that stand for nobody, or for many people; the file says how they are written
 NO_AUTHORS = yaml.safe_load(Path(__file__).with_name("no_authors.yaml").read_text("utf-8"))
 UNKNOWN_AUTHORS = set(NO_AUTHORS["unknown"])
@@ -49,9 +52,12 @@ def same_author(name: str) -> str:
     """Return what the names of one author have in common, "" for a name that nobody can see.
 
     It is Unicode's NFKC_Casefold, which is made to compare identifiers, with white space collapsed
-    and without UNSEEN characters. Lone surrogates count as :func:`escape_surrogates` writes them.
+    and without UNSEEN characters. An ID_WITH_CASE keeps its case. Lone surrogates count as
+    :func:`escape_surrogates` writes them.
     """
     name = UNSEEN.sub("", escape_surrogates(name))
+    if ID_WITH_CASE.fullmatch(name.strip()):
+        return name.strip()
     name = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", name).casefold())
     # NFKC makes capital letters of some symbols, such as the sign for a trade mark
     name = unicodedata.normalize("NFKC", name.casefold())

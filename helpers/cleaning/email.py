@@ -1,5 +1,7 @@
 """The part of an e-mail's body that its author wrote: no quotes, signatures, footers, forwards.
 
+Of a post that may be a mail or not only what is plainly appended is cut (:func:`without_appended`).
+
 All functions work line by line and look only a few lines ahead, so the time is linear in the length
 of the body. Most lines are prose, for which an expression need not be tried: functions whose names
 begin with ``_may`` see by a letter or a mark that it cannot match.
@@ -21,6 +23,7 @@ from .email_words import (
     JUNK_LETTERS,
     LONE_FIELD,
     OPENING,
+    PHONE_LINE,
     QUOTING,
     RESERVED,
     VERB,
@@ -108,9 +111,7 @@ def own_paragraphs(body: str) -> str:
 
     The result may be empty.
     """
-    body = body.expandtabs(8)
-    if re.search("^-----BEGIN PGP", body, re.M):
-        body = re.sub("^- (?=-)", "", PGP.sub("", body), flags=re.M)
+    body = without_pgp(body.expandtabs(8))
     lines = [line.rstrip("\r") for line in body.split("\n")]
     lines = _without_quotes(_without_appended(_without_fields(lines)))
 
@@ -119,6 +120,69 @@ def own_paragraphs(body: str) -> str:
 
     lines = _without_signature(without_code(_without_signature(lines)))
     return "\n\n".join(_paragraphs(lines))
+
+
+def without_pgp(text: str) -> str:
+    """Return a text without signatures, keys and encrypted messages of PGP."""
+    if not re.search("^-----BEGIN PGP", text, re.M):
+        return text
+    return re.sub("^- (?=-)", "", PGP.sub("", text), flags=re.M)
+
+
+def without_appended(text: str) -> str:
+    """Return a post of any source without what mail programs and phones append to it.
+
+    Left out are PGP, the last line where a phone added it ("Sent from my phone"), and all from the
+    beginning of a mail that is answered or forwarded on. If that mail is quoted with ">", only the
+    line "On ... wrote:" above it is left out, since the author may go on below.
+
+    Parameters
+    ----------
+    text : str
+        A post, of which nobody knows whether it was a mail.
+    """
+    text = without_pgp(text)
+    if "\n" not in text:
+        return text
+    lines = text.split("\n")
+    kept_lines = _above_answered_mail(lines)
+    is_cut = len(kept_lines) < len(lines)
+    while kept_lines:
+        last_line = kept_lines[-1]
+        is_added = PHONE_LINE.fullmatch(last_line) is not None or (is_cut and _is_rule(last_line))
+        if last_line.strip() and not is_added:
+            break
+        kept_lines.pop()
+    return "\n".join(kept_lines)
+
+
+def _above_answered_mail(lines):
+    """Return the lines above an answered or forwarded mail, without attributions of quotes."""
+    quoted = [line.lstrip().startswith(">") for line in lines]
+    colons = _end_with_colon(lines)
+    kept_lines = []
+    i = 0
+    while i < len(lines):
+        if _begins_mail(lines[i], lines[i + 1 : i + 5]):
+            has_own_text = any(line.strip() for line in kept_lines)
+            if has_own_text or FORWARD.match(lines[i]):
+                break
+        attribution_length = 0
+        if OPENING.match(lines[i]):
+            attribution_length = _attribution_length(lines, quoted, colons, i, False)
+        if attribution_length:
+            following = _first_text(lines, i + attribution_length)
+            if following is None or not quoted[following]:
+                break
+        else:
+            kept_lines.append(lines[i])
+        i += max(attribution_length, 1)
+    return kept_lines
+
+
+def _end_with_colon(lines):
+    """Return for each line whether it ends with a colon, or with "..." after one."""
+    return [line.rstrip().rstrip(" .").endswith((":", ";")) for line in lines]
 
 
 def _paragraphs(lines):
@@ -204,8 +268,12 @@ def _may_be_rule(line):
 
 def _begins_appended(line, next_lines):
     """Return whether an attachment, a forwarded mail or a digest begins with this line."""
-    if NEXT_PART.match(line) or DIGEST.match(line):
-        return True
+    is_digest = NEXT_PART.match(line) or DIGEST.match(line)
+    return bool(is_digest) or _begins_mail(line, next_lines)
+
+
+def _begins_mail(line, next_lines):
+    """Return whether an answered or forwarded mail begins with this line: its header follows."""
     if FORWARD.match(line):
         min_headers = 1
     elif HEADER.match(line) and not QUOTE.match(line):
@@ -242,7 +310,7 @@ def _without_quotes(lines):
             quoted[i] = _is_tail(lines[i].strip())
 
     kept_lines = []
-    colons = [line.rstrip().rstrip(" .").endswith((":", ";")) for line in lines]
+    colons = _end_with_colon(lines)
     i = 0
     while i < len(lines):
         if quoted[i]:

@@ -104,9 +104,9 @@ def parse_headers(message: str) -> Message:
     """Return the headers and the body of a message, which a blank line parts."""
     head, _, body = message.partition("\n\n")
     fields = email.parser.HeaderParser().parsestr(head + "\n\n")
-    name, address = sender_of(_decoded(fields.get("From", "")))
+    name, address = sender_of(decode_words(fields.get("From", "")))
     date = fields.get("Date")
-    message_id = normalise_unicode(_decoded(fields.get("Message-ID", "")).strip("<> "))
+    message_id = normalise_unicode(decode_words(fields.get("Message-ID", "")).strip("<> "))
     return Message(name, address, date, parse_date(date), message_id, normalise_unicode(body))
 
 
@@ -127,7 +127,7 @@ def sender_of(value: str) -> tuple[str, str]:
     return " ".join(name.split()), address
 
 
-def _decoded(value):
+def decode_words(value: str) -> str:
     """Return a header as text on one line, with RFC 2047 words ("=?utf-8?q?J=C3=BCrg?=") decoded.
 
     Where that fails, the header stays encoded.

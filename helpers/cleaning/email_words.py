@@ -57,6 +57,24 @@ JUNK = re.compile(
     re.I,
 )
 JUNK_LETTERS = frozenset("[<cdegpsvCDEGPSV")  # the first character of JUNK
+# the last line of a post where phones and mail programs add it, in their owner's language:
+# "Get Outlook for Android", "Inviato da iPhone"
+DEVICE = (
+    r"(?:i(?:Phone|Pad)|Android|Samsung|Galaxy|Huawei|Xiaomi|Nokia|BlackBerry|Windows|Yahoo"
+    r"|Outlook|Gmail|Mail|Proton|Tapatalk|Smartphone|Handy|mobile)"
+)
+PHONE_LINE = re.compile(
+    r"\s*(?:Sent from my .{1,60}|Get Outlook for .{1,60}|Von meinem .{1,60} gesendet"
+    r"|Gesendet von meinem .{1,60}"
+    r"|Enviado (?:de|desde) mi .{1,60}|Enviado do meu .{1,60}|Envoyé de mon .{1,60}"
+    r"|Inviato dal mio .{1,60}|Ver(?:stuurd|zonden) vanaf mijn .{1,60}|[发發]自我的.{1,60}"
+    r"|(?:Sent (?:from|via|with)|Gesendet (?:von|mit)|Enviado (?:de|desde|con)"
+    r"|Envoyé (?:de|depuis)|Inviato da|Ver(?:stuurd|zonden) (?:vanaf|met|via)|Wysłan[eo] z"
+    r"|Skickat från|Sendt fra|Odesláno z|Отправлено (?:с|из)|Надіслано з)"
+    rf" .{{0,20}}{DEVICE}.{{0,60}}"
+    rf"|.{{0,20}}{DEVICE}.{{0,20}}(?:から送信|에서 보냄))\.?\s*",
+    re.I,
+)
 # what a list writes in place of a part that it removed: "[[HTML version {{dropped:3}}]]"
 DROPPED = re.compile(r"\s*.{0,200}\{\{dropped:\d", re.I)
 # words that occur in signatures only

@@ -14,6 +14,8 @@ import quopri
 import re
 from urllib.parse import unquote_plus
 
+from .email import without_appended
+
 MAX_LAYERS = 3  # encodings within one another that are decoded: "&amp;amp;lt;" has three
 
 # an HTML entity: "&amp;", "&#39;", "&#x27;"
@@ -126,15 +128,16 @@ CONTROLS = {
 def plain_text(text: str) -> str:
     """Return a post as its readers saw it, without the encodings and the markup of an export.
 
+    What mail programs and phones append goes, see :func:`helpers.cleaning.email.without_appended`.
     HTML becomes lines of text, its quotes and blocks of code are left out and inline code stands in
     backticks. A post that is plain text stays as it is, but for its HTML entities.
     """
     for _ in range(MAX_LAYERS):
         decoded = _without_layer(text)
         if decoded == text:
-            return text
+            break
         text = decoded
-    return text
+    return without_appended(text)
 
 
 def _without_layer(text):

@@ -44,10 +44,18 @@ MENTION = re.compile(
     r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])"
 )
 # a person or a role by number: "<@123456789012345678>", "<@!...>", "<@&...>" (Discord),
-# "<@U012AB3CD|jane>" (Slack)
-MENTION_BY_ID = re.compile(r"<@(?:[!&]?\d{5,20}|[UW][A-Z\d]{5,20})(?:\|[^<>\n]{0,100})?>")
-# a room by number: "<#123456789012345678>" (Discord), "<#C012AB3CD|general>" (Slack)
-ROOM_BY_ID = re.compile(r"<#(?:\d{5,20}|[CG][A-Z\d]{5,20})(?:\|[^<>\n]{0,100})?>")
+# "<@U012AB3CD|jane>", "<!subteam^S012AB3CD>", "<!here>" (Slack)
+MENTION_BY_ID = re.compile(
+    r"<(?:@(?:[!&]?\d{5,20}|[UW][A-Z\d]{5,20})|!(?:subteam\^\w{5,20}|here|channel|everyone))"
+    r"(?:\|[^<>\n]{0,100})?>"
+)
+# a room by number: "<#123456789012345678>" (Discord), "<#C012AB3CD|>" (Slack)
+ROOM_BY_ID = re.compile(r"<#(?:\d{5,20}|[CG][A-Z\d]{5,20})\|?>")
+# what Slack shows with another text: "<#C012AB3CD|general>", "<https://example.org|label>",
+# "<!date^1392734382^{date}|the 18th>"
+SLACK_LABEL = re.compile(
+    r"<(?:(#)[CG][A-Z\d]{5,20}|(?:https?://|mailto:|!date\^)[^\s<>|]{1,2000})\|([^<>\n]{1,300})>"
+)
 # mark on both sides of a placeholder: in "the `x`s of" it keeps the placeholder apart from the "s"
 EDGE = "\0"
 # marks between a word and a placeholder, or before a word: they become a blank
@@ -86,6 +94,9 @@ BOT_NAME_WORDS = [[re.escape(word) for word in name.split()] for name in BOT_NAM
 BOT_NAME = re.compile(
     rf"@?(?:{'|'.join('[-_. ]?'.join(words) for words in BOT_NAME_WORDS)})(?:#\d{{4}}|:\S+)?", re.I
 )
+# whole texts that chat programs write in place of a person's, in lower case: "<Media omitted>"
+NOTICES = set(Path(__file__).with_name("notices.txt").read_text("utf-8").splitlines())
+MAX_NOTICE_CHARS = 300
 # the host of an address: "@example.org", " at example.org"
 HOST = re.compile(r"(?<=\S)(?:@|\sat\s+(?=\S+\.)).*", re.S)
 # an address of a mailing list itself: "r-help-owner@example.org"
@@ -120,6 +131,7 @@ def clean_post(text: str, author: str = "") -> str:
     if "<" in text:
         text = MENTION_BY_ID.sub("\0@user\0", text)
         text = ROOM_BY_ID.sub("\0@url\0", text)
+        text = SLACK_LABEL.sub(r"\1\2", text)
     text = mask_addresses(text)
     if "Users" in text or "/home/" in text:
         text = HOME.sub("\0@user\0", text)
@@ -128,6 +140,14 @@ def clean_post(text: str, author: str = "") -> str:
     if author:
         text = mask_mentions(text, author)
     return " ".join(drop_edge_marks(text).split())
+
+
+def is_notice(text: str) -> bool:
+    """Return whether a program wrote a whole text, such as "<Media omitted>"."""
+    if len(text) > MAX_NOTICE_CHARS:
+        return False
+    words = normalise_unicode(text).strip(" \t\r\n<>[]().").casefold()
+    return words in NOTICES
 
 
 def _link_label(match):

@@ -58,7 +58,7 @@ from .loss_lines import loss_lines, nothing_left, placeholder_names
 from .posts_table import SCHEMA, open_database
 from .selection import corpus_statistics
 
-VERSION = 10  # raised when the same settings give another posts table
+VERSION = 11  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8

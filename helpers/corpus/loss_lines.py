@@ -1,10 +1,12 @@
 """Say which reasons dropped many rows of a corpus, and what would do."""
 
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pandas as pd
 
+from ..cleaning.authors import joined_names
 from ..core.messages import printable
 from ..sources import table
 
@@ -23,6 +25,10 @@ ISO_DATES = (
     "Day and month are not guessed: write dates as 2024-02-13 10:00, or go without times "
     '(--time none, in notebook 01 {"time": None}).'
 )
+EXCEL_DAYS = re.compile(r"[34]\d{4}(?:[.,]\d+)?")  # days since 1900: 1982 to 2036
+EXCEL_DATES = (
+    "Excel counts days so: give the column the format yyyy-mm-dd hh:mm in Excel, and save it again."
+)
 REMEDIES = {
     "broken_json": "Write one JSON object a line.",
     "broken_row": "Save the file again with quotes around its texts.",
@@ -35,7 +41,7 @@ NO_TIMES = (
     "split by time."
 )
 MAX_VALUE_CHARS = 40  # of a value that is shown
-MAX_PLACEHOLDERS = 3  # names that stand for nobody, and are shown
+MAX_EXAMPLES = 3  # names that are shown
 
 
 def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str]:
@@ -62,10 +68,11 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
                 "after it are missing: get the file again."
             )
         elif name == NAME_FORMS and number and card["source"] == "table":
+            examples = name_forms(location, columns.get("author", "author"))
             lines.append(
                 f"{number:,} names differ from another one only in case, spaces, unseen marks or "
-                "form, and count as one account with it. If they are several people, give each "
-                "another name."
+                f"form, and count as one account with it, such as {examples}. If they are several "
+                "people, give each another name."
             )
         elif name == ROWS_IN_QUOTES:
             lines.append(
@@ -121,8 +128,11 @@ def _table_words(reason, words, location, columns):
     if reason == "bad_time":
         column = columns.get("time", "time")
         value = printable(table.bad_time(location, column))[:MAX_VALUE_CHARS]
+        remedy = ISO_DATES
+        if EXCEL_DAYS.fullmatch(value):
+            remedy = EXCEL_DATES
         if value:
-            return f'the time in column {column!r} cannot be read, such as "{value}". {ISO_DATES}'
+            return f'the time in column {column!r} cannot be read, such as "{value}". {remedy}'
         return f"column {column!r} has no time there. {NO_TIMES}"
     if reason in COLUMN_REASONS:
         kind = COLUMN_REASONS[reason]
@@ -138,10 +148,28 @@ def _table_words(reason, words, location, columns):
     return words
 
 
+def name_forms(location: str | list[str], column: str | list[str]) -> str:
+    """Return examples of names of a table that count as one.
+
+    Parameters
+    ----------
+    location : str or list of str
+        where the table was read
+    column : str or list of str
+        the file's columns of authors
+    """
+    names = table.author_names(location, column)
+    forms = defaultdict(list)
+    for name, author in joined_names(Counter(names)).items():
+        forms[author].append(f'"{printable(name)[:MAX_VALUE_CHARS]}"')
+    examples = [" and ".join(names[:MAX_EXAMPLES]) for names in forms.values()]
+    return ", ".join(examples[:MAX_EXAMPLES])
+
+
 def placeholder_names(posts: Counter) -> str:
     """Return the most frequent names that stand for nobody, each with its number of posts."""
     names = [
         f'{number:,} of "{printable(name)[:MAX_VALUE_CHARS]}"'
-        for name, number in posts.most_common(MAX_PLACEHOLDERS)
+        for name, number in posts.most_common(MAX_EXAMPLES)
     ]
     return ", ".join(names)

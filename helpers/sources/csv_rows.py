@@ -89,8 +89,11 @@ def csv_rows(
                 if row is None or lines.hold_rows(n_columns):
                     lines.read_again()
             else:
+                row = _restored(row, drops)
+                if not n_columns:  # the header, which psql fills up with blanks
+                    row = [name.strip() for name in row]
                 n_columns = len(row)
-                yield _restored(row, drops)
+                yield row
 
 
 def _fault(row, lines, n_columns):

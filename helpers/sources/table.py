@@ -22,12 +22,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from ..cleaning.authors import escape_surrogates
-from ..cleaning.text import is_bot
+from ..cleaning.email_headers import decode_words
+from ..cleaning.text import is_bot, is_notice
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import OPENERS, bare_path, check_readable, check_size
 from ..core.parameters import unknown
 from ..core.paths import resolve
-from . import COLUMNS, Part, source_files
+from . import COLUMNS, Part, as_list, source_files
 from .csv_rows import csv_rows
 from .json_lines import MAX_LINE_BYTES, json_records
 from .timestamps import unix_seconds
@@ -51,6 +52,8 @@ MAX_LISTED = 30  # names of columns in a message
 MAX_NAME_CHARS = 60  # of such a name
 # what no name of a column holds: control characters but tab and line ends
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+# how a dump of a database begins, which is no table
+SQL = re.compile(r"-- |/\*|(?:CREATE|DROP) TABLE |INSERT INTO |PRAGMA ", re.I)
 # columns that tell posts of bots, in lower case and without marks: "is_bot", "author.isBot"
 TRUTH_OF_BOT = set("bot isbot authorbot authorisbot userbot userisbot senderisbot".split())
 ID_OF_BOT = set("botid viabot".split())  # the same, with the bot's name or number
@@ -83,10 +86,10 @@ def parts(
 
     Drops counted: broken_row (a row of a CSV file with a stray quote, or with more or fewer values
     than columns), broken_json, truncated_file; other_value (see ``where``); empty_author,
-    rounded_author, empty_text, bad_time, bot, marked_bot (a row counts under the first of these six
-    that fits). Noted: note_empty_topic, posts without a topic; note_cp1252, rows with bytes that
-    are not UTF-8; note_rows_in_quotes, rows of a CSV file with a value that seems to hold other
-    rows.
+    rounded_author, empty_text, notice, bad_time, bot, marked_bot (a row counts under the first of
+    these seven that fits). Noted: note_empty_topic, posts without a topic; note_cp1252, rows with
+    bytes that are not UTF-8; note_rows_in_quotes, rows of a CSV file with a value that seems to
+    hold other rows.
 
     A post is of a marked_bot where a column of TRUTH_OF_BOT is true, or one of ID_OF_BOT filled.
 
@@ -173,15 +176,17 @@ def listed_names(columns: list[str]) -> str:
     return ", ".join(names)
 
 
-def author_names(location: str | Path, column: str, where: dict | None = None) -> list[str]:
-    """Return the different names of authors in a file, as :func:`parts` reads them.
+def author_names(
+    location: str | list[str], column: str | list[str], where: dict | None = None
+) -> list[str]:
+    """Return the different names of authors in some files, as :func:`parts` reads them.
 
     Parameters
     ----------
-    location : str or Path
-        path of the file
-    column : str
-        the file's column of authors
+    location : str or list of str
+        as :func:`parts` takes it
+    column : str or list of str
+        the files' columns of authors
     where : dict, optional
         as :func:`parts` takes it
 
@@ -190,15 +195,16 @@ def author_names(location: str | Path, column: str, where: dict | None = None) -
     ValueError
         The file is unreadable.
     """
-    path = resolve(location)
     where = where or {}
+    columns = as_list(column)
     names = set()
-    try:
-        for batch in _batches(path, list(dict.fromkeys([column, *where])), Counter()):
-            batch = _rows_where(batch, where, path, Counter())
-            names.update(_text(batch, [column], "author", path.stem).dropna())
-    except UNREADABLE as error:
-        raise _unreadable(path, error) from None
+    for path in source_files("table", location, _kind).values():
+        try:
+            for batch in _batches(path, list(dict.fromkeys([*columns, *where])), Counter()):
+                batch = _rows_where(batch, where, path, Counter())
+                names.update(_text(batch, columns, "author", path.stem).dropna())
+        except UNREADABLE as error:
+            raise _unreadable(path, error) from None
     return sorted(names)
 
 
@@ -391,6 +397,7 @@ def _frame(batch, columns, bot_columns, stem, drops, ids):
         "empty_author": _is_blank(frame["author"]),
         "rounded_author": ids.are_rounded(frame["author"]),
         "empty_text": _is_blank(frame["text"]),
+        "notice": frame["text"].fillna("").map(is_notice),
         "bad_time": frame["time"] < 0,
         "bot": frame["author"].isin(bots),
         "marked_bot": is_marked,
@@ -443,7 +450,11 @@ def _as_texts(column, name):
     column = column.cast(TEXT)
     column.validate(full=True)  # Parquet may call bytes a text that are not UTF-8
     if name == "author":  # the number of a person may be a text such as "10.0"
+        column = pc.utf8_trim_whitespace(column)
         column = pc.replace_substring_regex(column, r"^(-?\d{1,16})\.0$", r"\1")
+        if pc.any(pc.match_substring(column, "=?")).as_py():
+            names = [decode_words(name or "") for name in column.to_pylist()]
+            column = pa.array(names, TEXT)
     return column
 
 
@@ -583,6 +594,8 @@ def _column_names(path):
                 "its first line holds control characters, so it is no table: if it comes from "
                 "Excel, save it as CSV UTF-8 (File > Save As)"
             )
+        if SQL.match("".join(names[:1])):
+            raise ValueError("it is a dump of SQL: export its table as CSV from the database")
         return names
     objects = islice(_json_objects(path, Counter()), 1000)
     return list(dict.fromkeys(chain.from_iterable(objects)))

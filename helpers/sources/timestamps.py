@@ -9,6 +9,14 @@ import pyarrow.compute as pc
 EARLIEST = 283_996_800
 LATEST = 4_102_444_800  # 2100-01-01: a larger number has a finer unit
 DATE_DIGITS = (8, 12, 14)  # numbers of digits of YYYYMMDD, YYYYMMDDhhmm and YYYYMMDDhhmmss
+# a date whose month is an English word, so that day and month are certain: "Tue, 19 Jun 2012
+# 21:05:00 +0000", "Jun 19, 2012, 09:05 PM"; it must hold a day and a year of four digits
+MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
+NAMED_DATE = (
+    r"(?i)(?=.*\b(?:19|20)\d\d(?![\d:]))(?=(?:.*[^\d:+])?\d{1,2}(?![\d:]))"
+    rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{{0,6}}\W+)?(?:\d{{1,2}}[ -])?{MONTH}[ -]"
+    r"[\d\s,.:+-]{5,40}(?:[ap]m)?[\d\s:+-]{0,10}(?:UTC|GMT|Z)?"
+)
 DATE_FORMAT = "%Y%m%d%H%M%S"
 
 
@@ -16,10 +24,10 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Return a column of any time type as int64 seconds UTC.
 
     A time that is unreadable or not between 1979 and 2100 becomes -1. Timestamps without a zone
-    count as UTC. Text is ISO 8601 or a number. A number, in text or not, counts since 1970, in
-    seconds, milli-, micro- or nanoseconds: the first of these that gives a time before 2100. A
-    number that gives none is a date where it has the digits of one: YYYYMMDD, YYYYMMDDhhmm or
-    YYYYMMDDhhmmss. A lone year such as 2020 becomes -1.
+    count as UTC. Text is ISO 8601, a date with the English name of a month, or a number. A number,
+    in text or not, counts since 1970, in seconds, milli-, micro- or nanoseconds: the first
+    of these that gives a time before 2100. A number that gives none is a date where it has the
+    digits of one: YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss. A lone year such as 2020 becomes -1.
 
     Raises
     ------
@@ -46,6 +54,9 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     is_date = np.isnan(numbers) & texts.str.match(r"\d", na=False).to_numpy(bool)
     if is_date.any():
         times[is_date] = _of_dates(texts[is_date], "ISO8601")
+    is_named = texts.str.fullmatch(NAMED_DATE).fillna(False).to_numpy(bool)
+    if is_named.any():
+        times[is_named] = _of_dates(texts[is_named], "mixed")
     return times
 
 

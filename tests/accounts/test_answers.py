@@ -233,6 +233,7 @@ def test_vectors_of_accounts_that_are_asked_about_are_not_made_again(mine, encod
             "Spanish",
         ),
         ("Wir haben gestern lange darüber gesprochen, was als Nächstes zu tun ist.", "German"),
+        ("I THINK THAT THIS IS WHAT WE SHOULD HAVE DONE, see?", languages.CAPITALS),
         ("ok", languages.UNSURE),
         ("", languages.UNSURE),
     ],

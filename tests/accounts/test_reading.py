@@ -116,7 +116,7 @@ def test_without_time_or_topic(tmp_path, encoder, drop, hours):
 def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
     frame = written(tmp_path / "a.csv")
     frame.iloc[:3].assign(user="rare").to_csv(tmp_path / "b.csv", index=False)
-    with pytest.raises(ValueError, match="the file has 0 of 1"):
+    with pytest.raises(ValueError, match="the file has one account: with nobody else"):
         reading.read_posts(Run("few"), str(tmp_path / "b.csv"), encoder)
     rare = frame.iloc[:2].assign(
         user="rare", message=["only this was said here", "and then this as well"]

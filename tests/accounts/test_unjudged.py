@@ -33,6 +33,9 @@ ALPHABETS = {
 WORDS = {
     "Spanish": "que de el en los se del las por con una su para es al lo como mas pero sus",
     "German": "der die und in den von zu das mit sich des auf ist im dem nicht ein eine als",
+    # judged, unless all is in capitals or people are mentioned in every post
+    "CAPITALS": "THE OF AND TO IN THAT IT IS WAS FOR ON ARE AS WITH HIS THEY AT BE THIS HAVE FROM",
+    "mentions": "the of and to in that it is was for <@U012AB3CD> are as with his they at be this",
     "Latin": "et in est non ad ut cum qui quod sed si ex per aut de ac hoc enim nec esse",
 }
 

@@ -87,6 +87,9 @@ def test_every_character_is_normalised_once():
         ("\ud801", "\\ud801"),
         ("Jane Do", "jane do"),
         ("Jan eDoe", "jan edoe"),
+        (" 005A0000001AbCd", "005A0000001AbCd"),
+        ("005A0000001ABcdXYZ", "005a0000001abcdxyz"),
+        ("JaneDoe12345678", "janedoe12345678"),
     ],
 )
 def test_names(name, author):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers.cleaning.email import own_paragraphs
+from helpers.cleaning.email import own_paragraphs, without_appended
 
 MAIL = """Hi all,
 
@@ -232,6 +232,68 @@ def test_addresses_of_pages_and_the_end_of_a_sentence_are_no_code():
     assert own_paragraphs(text).split() == text.split()
 
 
+HEADER = (
+    "From: Bob <b@x.org>\nSent: Monday, May 3, 2016 10:12 AM\nTo: List\nSubject: RE: Q\n\nI am Bob"
+)
+GERMAN = "Von: Bob <b@x.org>\nGesendet: Montag, 3. Mai 2016 10:12\nAn: Liste\nBetreff: AW: F\n\nich"
+APPENDED = [
+    f"-----Original Message-----\n{HEADER}",
+    f"-----Ursprüngliche Nachricht-----\r\n{GERMAN}",
+    f"________________________________\n{HEADER}",
+    f"---------- Forwarded message ---------\n{HEADER}",
+    "On Mon, May 3, 2016 at 10:12 AM Bob <b@x.org>\nwrote:\n\nHello, I am Bob.",
+    "Am Mo., 3. Mai 2016 um 10:12 Uhr schrieb Bob <b@x.org>:\n\nIch bin Bob.",
+    "-----BEGIN PGP MESSAGE-----\n\nhQEMA8x=\n=ab3d\n-----END PGP MESSAGE-----",
+    "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQENBF\n-----END PGP PUBLIC KEY BLOCK-----",
+    "-----BEGIN PGP SIGNATURE-----\n\niQEzBAEBCAAdFiEE\n-----END PGP SIGNATURE-----\n",
+    "Sent from my iPhone",
+    "Sent from Yahoo Mail on Android",
+    "Get Outlook for Android<https://aka.ms/AAb9ysg>",
+    "Von meinem Samsung Galaxy Smartphone gesendet.",
+    "Gesendet von Outlook für Android",
+    "Enviado desde mi Huawei",
+    "Enviado do meu iPhone",
+    "Envoyé de mon iPhone",
+    "Inviato da iPhone",
+    "Verstuurd vanaf mijn iPhone",
+    "Wysłane z iPhone'a",
+    "Отправлено с iPhone",
+    "나의 iPhone에서 보냄",
+    "iPhoneから送信",
+    "发自我的 iPhone",
+]
+
+
+@pytest.mark.parametrize("appended", APPENDED)
+def test_what_is_appended_to_a_post_of_a_table_goes(appended):
+    own = "The driver starts too late.\n\nThe port is not bound then."
+    assert without_appended(f"{own}\n\n{appended}") == own
+    if "wrote" not in appended and "schrieb" not in appended:  # mails mark what they quote
+        assert without_appended(own_paragraphs(f"{own}\n\n{appended}")) == own
+
+
+def test_what_stands_below_a_marked_quote_is_the_author_s():
+    post = "No.\n\nOn Mon, May 3, 2016 Bob wrote:\n> Is it?\n\nIt is not."
+    assert without_appended(post) == "No.\n\n> Is it?\n\nIt is not."
+
+
+@pytest.mark.parametrize(
+    "post",
+    [
+        "On Monday he wrote: it works.\nThat was in 2016.",
+        "On the page he wrote about:\nnothing of it is new.",
+        "Sent from my iPhone\nit looks odd.",
+        "What does this mean?\n-----Error-----\nFailed",
+        "From: Berlin\nTo: Paris\nDate: Monday\n\nWho comes along?",
+        "He inviato a letter. Sent the mail",
+        "It is stuck.\nGet Windows to update, then the mail comes",
+        "one line: From: a To: b",
+    ],
+)
+def test_posts_that_are_no_mails_stay(post):
+    assert without_appended(post) == post
+
+
 def test_own_prose_stays():
     prose = (
         "From what I read, he wrote a book in 2004.\n\n"
@@ -250,6 +312,7 @@ def test_own_prose_stays():
 @pytest.mark.parametrize(
     "piece",
     ["a@", "(", "a at ", "-", "> ", "a at b dot ", "\n-- \n", "\n\nTel:", "\nOn wrote"]
+    + ["\nSent from ", "\niPhone", "-----BEGIN PGP MESSAGE-----\n"]
     + [
         "\nIn article <1@x>",
         "In article <1@x> ",
@@ -261,4 +324,5 @@ def test_own_prose_stays():
 def test_hostile_mail_costs_linear_time(piece):
     start = time.perf_counter()
     own_paragraphs(piece * (400_000 // len(piece)))
+    without_appended(piece * (400_000 // len(piece)))
     assert time.perf_counter() - start < 5  # quadratic cost would be minutes

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.cleaning import addresses
-from helpers.cleaning.text import clean_post, is_bot, mask_mentions, normalise_unicode
+from helpers.cleaning.text import clean_post, is_bot, is_notice, mask_mentions, normalise_unicode
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,10 @@ from helpers.cleaning.text import clean_post, is_bot, mask_mentions, normalise_u
         ("x@y is a slot", "x@y is a slot"),
         ("hi <@123456789012345678>, <@!123456789012345678>", "hi @user, @user"),
         ("&lt;@&amp;123456789012345678&gt; see <#123456789012345678>", "@user see @url"),
-        ("<@U012AB3CD>, <@U012AB3CD|jane doe> in <#C012AB3CD|general>", "@user, @user in @url"),
+        ("<@U012AB3CD>, <@U012AB3CD|jane doe> in <#C012AB3CD|general>", "@user, @user in #general"),
+        ("<!here> or <!subteam^S012AB3CD|@ops> in <#C012AB3CD>", "@user or @user in @url"),
+        ("<https://example.org/x|the manual>, <mailto:a@b.org|a@b.org>", "the manual, @email"),
+        ("on <!date^1392734382^{date}|the 18th> :tada:", "on the 18th :tada:"),
         ("@491701234567 is here, @\u2068+49 170 1234567\u2069 too", "@user is here, @user too"),
         ("[Anna](tg://user?id=12345) or (tg://user?id=12345)", "@user or (@user)"),
         ("a<@b, @ 5 pm, @12, x@1234567890", "a<@b, @ 5 pm, @12, x@1234567890"),
@@ -81,6 +84,24 @@ from helpers.cleaning.text import clean_post, is_bot, mask_mentions, normalise_u
 )
 def test_clean(text, expected):
     assert clean_post(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<Media omitted>",
+        "\u200eimage omitted",
+        "This message was deleted.",
+        "<Medien ausgeschlossen>",
+        "<Multimedia omitido>",
+        "<Me\u0301dias omis>",
+        "Diese Nachricht wurde gelöscht.",
+        "Se eliminó este mensaje",
+        "Ce message a été supprimé",
+    ],
+)
+def test_what_a_program_wrote_in_place_of_a_person_is_a_notice(text):
+    assert is_notice(text) and not is_notice(f"{text} Why?")
 
 
 @pytest.mark.parametrize(

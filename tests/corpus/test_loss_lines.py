@@ -149,3 +149,11 @@ def test_names_that_count_as_one_are_said(tmp_path, capsys):
     card, said = collected(tmp_path / "p.csv", capsys, frame)
     assert card["note_name_forms"] == 2 and card["authors"] == 1
     assert said.startswith("2 names differ from another one only in case")
+    assert 'such as "A" and "a". If' in said
+
+
+def test_numbers_of_days_are_said_to_be_excel_s(tmp_path, capsys):
+    frame = rows()
+    frame.loc[::2, "date"] = "41079.5"
+    _, said = collected(tmp_path / "p.csv", capsys, frame)
+    assert 'such as "41079.5". Excel counts days so: give the column the format' in said

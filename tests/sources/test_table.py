@@ -589,6 +589,11 @@ def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_li
         ("p.jsonl", f"[{GOOD.strip()}]", "a line of its own: write one JSON object a line"),
         ("p.json", GOOD, "p.json is none of .*write one JSON object a line into a .jsonl"),
         ("p.txt", HEAD + ROW, "p.txt is none of .*rename it to .csv"),
+        (
+            "p.csv",
+            "-- MySQL dump 10.13\nCREATE TABLE a;\n",
+            "it is a dump of SQL: export its table",
+        ),
         ("p.xlsx", "PK", "p.xlsx is a spreadsheet of Excel: save its posts as CSV UTF-8"),
     ],
 )
@@ -685,3 +690,31 @@ def test_the_lines_of_the_docs_read_chats_of_whatsapp(tmp_path, date, date_forma
     assert rows["author"].tolist() == ["Ann", "Bob"] and not drops
     assert rows["time"].tolist() == [1707818400] * 2
     assert rows["text"].tolist() == ["one: two\n1. more\n", "three\n"]
+
+
+def test_what_psql_prints_is_read(tmp_path):
+    path = tmp_path / "posts.csv"
+    path.write_text(
+        "  author  |        time         | topic |  text\n"
+        "----------+---------------------+-------+--------\n"
+        " Ann      | 2020-01-01 00:00:00 | t     | one and two\n"
+        "(1 row)\n"
+    )
+    rows, drops = read("table", path)
+    assert rows["author"].tolist() == ["Ann"] and drops == {"broken_row": 2}
+    assert table.author_names(path, "author") == ["Ann"]
+
+
+def test_names_of_mails_are_decoded(tmp_path):
+    path = tmp_path / "posts.csv"
+    path.write_text(
+        "author,time,topic,text\n=?utf-8?q?J=C3=B6rg?=,2020-01-01,t,one\nB,2020-01-01,t,o\n"
+    )
+    assert read("table", path)[0]["author"].tolist() == ["Jörg", "B"]
+
+
+def test_notices_of_chat_programs_are_dropped_and_counted(tmp_path):
+    path = tmp_path / "posts.csv"
+    path.write_text(f"{HEAD}{ROW}a,2020-01-01,t,<Media omitted>\n")
+    rows, drops = read("table", path)
+    assert len(rows) == 1 and drops == {"notice": 1}

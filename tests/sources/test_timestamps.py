@@ -42,6 +42,29 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
 @pytest.mark.parametrize(
     "time",
     [
+        "Jun 19, 2012, 09:05 PM",
+        "June 19, 2012 9:05:00 pm",
+        "19 Jun 2012 21:05",
+        "19-Jun-2012 21:05:00",
+        "Tue, 19 Jun 2012 21:05:00 +0000",
+        "Tue, 19 Jun 2012 23:05:00 +0200",
+        "Tue Jun 19 21:05:00 +0000 2012",
+        "Tuesday, 19 June 2012 21:05 GMT",
+    ],
+)
+def test_dates_with_the_name_of_a_month_are_read(time):
+    assert unix_seconds(pa.array([time, "?"])).tolist() == [1_340_139_900, -1]
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "Jun 2012 09:05",
+        "May 2012",
+        "June the 19th of 2012",
+        "19 Jun 12 21:05",
+        "Jun 19",
+        "41079.5",
         "2020",
         "202001",
         "0",

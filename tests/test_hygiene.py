@@ -388,7 +388,7 @@ def test_a_package_of_an_extra_is_imported_where_its_absence_is_explained(path):
             imports.append((node, node.module.partition(".")[0]))
     explains_itself = path.parent.name == "figures" or path.name in (
         "commands.py",
-        "daft_engine.py",
+        "workers.py",
         "progress.py",  # asks IPython only where it is loaded
     )
     for node, module in imports:

@@ -235,7 +235,7 @@ def share_with_names(texts: list[str], words: set[str]) -> float:
     return round(with_name / max(len(texts), 1), 4)
 
 
-def mask_known_names(text: str, names: MaskedNames, first_words: set[str]) -> str:
+def mask_known_names(names: MaskedNames, first_words: set[str], text: str) -> str:
     """Return a text with ``@user`` for every known name, or ``@self`` for one that signs the text.
 
     Of several names that begin at one word, the longest is masked. A first name alone within a
@@ -243,12 +243,12 @@ def mask_known_names(text: str, names: MaskedNames, first_words: set[str]) -> st
 
     Parameters
     ----------
-    text : str
-        A post.
     names
         Words of each name in lower case, and whether they must be capitalised.
     first_words
         The first words of these names.
+    text : str
+        A post.
     """
     words = list(WORD.finditer(text))
     pieces = []

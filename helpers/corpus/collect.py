@@ -7,7 +7,6 @@ names are not masked yet. All this lies in :func:`parts_folder`, nothing of it i
 import hashlib
 import re
 import shutil
-import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -46,7 +45,7 @@ from ..core.locks import folder_lock
 from ..core.paths import Run
 from . import personal_names
 from .loss_lines import loss_lines, nothing_left, placeholder_names
-from .merge import MergeSettings, merge, step_row
+from .merge import MergeSettings, merge
 from .posts_table import SCHEMA, corpus_statistics, open_database
 from .workers import run_jobs, run_jobs_by_daft
 
@@ -135,8 +134,7 @@ def collect(
         Number of processes that read parts, and of DuckDB's threads or Daft's workers. On a Ray
         cluster Daft uses all processors instead.
     engine
-        One of ENGINES; all write the same bytes. With "daft" the merge is done in partitions, and
-        ``collect/steps.json`` holds a row of :func:`helpers.corpus.merge.step_row` per step.
+        One of ENGINES; all write the same bytes. With "daft" the merge is done in partitions.
     quiet
         Whether nothing is printed about dropped rows.
 
@@ -174,42 +172,31 @@ def _collect(run, config, memory_limit, workers, engine):
     files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
     _remove_leftovers(run, files)
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
-        made.note(run.data_card, posts, *run.folder.glob("collect/*"))
+        made.note(run.data_card, posts, *run.folder.glob("steps.json"))
         return read_json(run.data_card)
 
     run_all = partial(ENGINES[engine], workers=workers)
     read_part = partial(_read_part, config=config, origin=origin, key=key)
-    records = run_all(read_part, list(zip(parts, files, strict=True)))
     total = _new_tally()
-    for record in records:
+    for record in run_all(read_part, list(zip(parts, files, strict=True))):
         for kind, counter in total.items():
             counter.update(record[kind])
     joined = joined_names(total["authors"])
     total["counts"]["note_name_forms"] = len(joined)
-    shown_names = {}
-    if key is None:
-        shown_names = {author_name(name): joined[name] for name in joined}
-    names, letter_case = _names_to_mask(total, files, run_all)
 
-    near_duplicate = config.near_duplicate
-    if config.keep_copies:
-        near_duplicate = None
     settings = MergeSettings(
         min_chars=config.min_chars,
-        near_duplicate=near_duplicate,
+        near_duplicate=config.near_duplicate,
+        keep_copies=config.keep_copies,
         strip_signatures=config.strip_signatures,
-        names=names,
-        shown_names=shown_names,
+        names=_names_to_mask(total, files, run_all),
     )
+    if key is None:
+        settings.shown_names.update((author_name(name), joined[name]) for name in joined)
     run_steps = None
     if engine == "daft":
         run_steps = run_all
-    merged, steps = merge(
-        files, posts, settings, folder / "merge", memory_limit, workers, run_steps
-    )
-    if steps:
-        steps = [step_row("read", records, files), step_row("names", letter_case, []), *steps]
-        write_json(run.folder / "collect" / "steps.json", {"steps": steps})
+    merged = merge(files, posts, settings, folder / "merge", memory_limit, workers, run_steps)
 
     card = config.model_dump() | _account(total["counts"], merged)
     card |= {"location": _public(config.location), "pseudonymise": key is not None}
@@ -249,23 +236,19 @@ def _remove_leftovers(run, files):
     for path in parts_folder(run).glob("*.*"):
         if path.name.partition(".")[0] not in names:
             path.unlink()
-    for path in (run.folder / "collect").glob("*"):
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif not path.name.startswith("steps."):
-            path.unlink()
+    shutil.rmtree(run.folder / "collect", ignore_errors=True)
 
 
 def _names_to_mask(total, files, run_all):
-    """Return the names to mask in all posts, and the records of the counts of their letter case."""
+    """Return the names to mask in all posts, see :mod:`helpers.corpus.personal_names`."""
     names = personal_names.words_of_names(total["people"], total["heard"])
     name_words = sorted(set().union(*names.values()))
     count_letter_case = partial(personal_names.count_letter_case, name_words)
     letter_case = run_all(count_letter_case, [(file,) for file in files])
     hidden = personal_names.names_to_mask(names, total["heard"], letter_case)
-    for record in letter_case:
-        Path(record["words"]).unlink()
-    return hidden, letter_case
+    for path in letter_case:
+        Path(path).unlink()
+    return hidden
 
 
 def _open_parts(config):
@@ -331,7 +314,6 @@ def _read_part(part, file, *, config, origin, key):
     record = file.with_suffix(".json")
     if is_current(record, fingerprint) and verify_checksum(file):
         return read_json(record)
-    began = time.perf_counter()
     source_counts = Counter()
     tally = _new_tally()
     counts = tally["counts"]
@@ -351,8 +333,7 @@ def _read_part(part, file, *, config, origin, key):
         counts[reason] += number
         if not reason.startswith("note_"):
             counts["rows_read"] += number
-    seconds = round(time.perf_counter() - began, 3)
-    write_json(record, {"fingerprint": fingerprint, "seconds": seconds, **tally})
+    write_json(record, {"fingerprint": fingerprint, **tally})
     return read_json(record)
 
 

@@ -41,6 +41,7 @@ from ..core.artifacts import (
     fingerprint_of,
     verify_checksum,
     write_checksum,
+    write_json,
 )
 from .personal_names import MaskedNames, mask_known_names
 from .posts_table import SCHEMA, SORTED_BY, open_database, write_posts
@@ -76,8 +77,8 @@ class MergeSettings:
     Attributes
     ----------
     min_chars : posts that are shorter once names are masked or signatures cut are dropped
-    near_duplicate : Jaccard similarity from which the later of two posts is dropped; 0 drops only
-        posts with equal texts, None not even these
+    near_duplicate : Jaccard similarity from which the later of two posts is dropped; 0 drops none
+    keep_copies : whether posts with equal texts are kept, too
     strip_signatures : whether signatures are cut
     names : names that are masked first, so that texts which differ only in a name are copies; see
         :func:`helpers.corpus.personal_names.names_to_mask`
@@ -85,7 +86,8 @@ class MergeSettings:
     """
 
     min_chars: int
-    near_duplicate: float | None
+    near_duplicate: float
+    keep_copies: bool
     strip_signatures: bool
     names: MaskedNames
     shown_names: dict[str, str] = field(default_factory=dict)
@@ -140,7 +142,7 @@ class Files:
     memory_limit : memory of DuckDB in a worker
     run_jobs : function(function, jobs) that returns function(*job) of each job
     rounds : finished steps, with the numbers of their repetitions
-    steps : a row of :func:`step_row` per step
+    steps : of each finished step the name, number of partitions, their seconds and bytes
     """
 
     folder: Path
@@ -168,20 +170,20 @@ class Files:
         elif step == "signed":
             partitions = 1
         jobs = [(step, round_number, number) for number in range(partitions)]
-        records = self.run_jobs(replace(self, run_jobs=None).make, jobs)
+        seconds = self.run_jobs(replace(self, run_jobs=None).make, jobs)
         self.rounds.setdefault(step, []).append(round_number)
-        files = [self.file(*job) for job in jobs]
-        self.steps.append(step_row(f"{step}-{round_number}", records, files))
+        sizes = [self.file(*job).stat().st_size for job in jobs]
+        self.steps.append([f"{step}-{round_number}", partitions, sum(seconds), sum(sizes)])
 
     def file(self, step: str, round_number: int, number: int) -> Path:
         """Return the path of the file of a partition of a step."""
         return self.folder / f"{step}-{round_number}" / f"{number:05d}.parquet"
 
-    def make(self, step: str, round_number: int, number: int) -> dict:
-        """Write the file of a partition unless it exists; return the ``seconds`` that this took."""
+    def make(self, step: str, round_number: int, number: int) -> float:
+        """Write the file of a partition unless it exists; return the seconds that this took."""
         file = self.file(step, round_number, number)
         if verify_checksum(file):
-            return {"seconds": 0}
+            return 0.0
         began = time.perf_counter()
         order = "bucket"
         if step == "final":
@@ -202,7 +204,7 @@ class Files:
                 [str(temporary)],
             )
         write_checksum(file)
-        return {"seconds": time.perf_counter() - began}
+        return time.perf_counter() - began
 
     def open(self, connection: DuckDBPyConnection, number: int | None = None) -> None:
         """Let the finished steps be views of their files: of all rows, or those of a partition.
@@ -227,22 +229,6 @@ class Files:
             connection.execute(f"DROP TABLE {step}")
             rows.create_view(step)
         connection.execute(SQL["views"])
-
-
-def step_row(name: str, records: list[dict], files: list[Path]) -> list:
-    """Return a step's row for ``steps.json``: name, number of tasks, their seconds, bytes of files.
-
-    Parameters
-    ----------
-    name
-        Name of the step.
-    records
-        Records of the step's tasks, with the ``seconds`` that each took.
-    files
-        Existing files that the tasks wrote; may be empty.
-    """
-    seconds = sum(record["seconds"] for record in records)
-    return [name, len(records), seconds, sum(file.stat().st_size for file in files)]
 
 
 def _prepare(connection, settings, first_authors, number):
@@ -351,7 +337,7 @@ def merge(
     memory_limit: str = "2GB",
     workers: int = 2,
     run_jobs: Callable | None = None,
-) -> tuple[dict[str, int], list[list]]:
+) -> dict[str, int]:
     """Write the posts table from the files of parts, whole or not at all; return counts.
 
     Where no post is left, no table is written.
@@ -371,15 +357,15 @@ def merge(
     workers : int
         Number of DuckDB's threads.
     run_jobs : function(function, jobs) that returns function(*job) of each job
-        Runs the partitions of each step by workers. None: all posts are one partition.
+        Runs the partitions of each step by workers, and ``steps.json`` beside the posts table says
+        how long each took. None: all posts are one partition.
 
     Returns
     -------
     dict: numbers of dropped posts, ``duplicate``, ``near_duplicate``, ``short_after_names`` and
     ``short_after_signature``; of changed posts, ``names_masked`` and ``signatures_cut``; and of
-    words cut, ``signature_words_cut``. List of rows of :func:`step_row`; empty without ``run_jobs``
+    words cut, ``signature_words_cut``.
     """
-    steps = []
     with open_database(scratch / "tables", memory_limit, workers) as connection:
         if run_jobs is None:
             _run_steps(Tables(connection, parts, settings).run, settings)
@@ -390,15 +376,14 @@ def merge(
             store.run("final")
             store.open(connection)
             counts = _write_final(connection, "final", target, is_sorted=True)
-            steps = store.steps
+            write_json(target.with_name("steps.json"), {"steps": store.steps})
     shutil.rmtree(scratch)
-    return counts, steps
+    return counts
 
 
 def _open_files(connection, parts, settings, scratch, memory_limit, run_jobs):
     """Return the files of a merge, in a folder for these settings and parts alone."""
-    names = sorted(settings.names.items()), sorted(settings.shown_names.items())
-    rules = (settings.min_chars, settings.near_duplicate, settings.strip_signatures, names)
+    rules = vars(settings) | {"names": sorted(settings.names.items())}
     stamps = [file_fingerprint(part) for part in parts]
     versions = (SQL, duckdb.__version__, PARTITION_POSTS, MAX_PARTITIONS)
     folder = scratch / fingerprint_of(versions, rules, stamps)
@@ -410,8 +395,7 @@ def _run_steps(run, settings):
     """Run all steps but the last; ``run(step, round_number)`` runs one."""
     run("masked")
     run("posts")
-    keep_copies = settings.near_duplicate is None
-    if not keep_copies:
+    if not settings.keep_copies:
         run("keys")
         run("copies")
     if settings.strip_signatures:
@@ -419,7 +403,7 @@ def _run_steps(run, settings):
             for step in ("candidates", "marks", "signed"):
                 run(step, round_number)
         run("shortened")
-        if not keep_copies:
+        if not settings.keep_copies:
             run("keys", 1)
             run("copies", 1)
     if settings.near_duplicate:

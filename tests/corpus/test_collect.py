@@ -236,7 +236,7 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
     "place, survives",
     [
         ("helpers.cleaning.text.clean_post", 1),
-        ("helpers.corpus.merge.band_keys", 3),
+        ("helpers.corpus.merge._begin_step", 3),
         ("helpers.corpus.merge.write_posts", 3),
         ("helpers.corpus.collect.write_json", 1),
         ("helpers.corpus.collect.corpus_statistics", 3),

@@ -25,7 +25,9 @@ MIN_SHARE = 0.03
 MIN_EXCLUSIVE = 0.9
 MAX_AUTHORS = 6
 
-PLAIN = MergeSettings(min_chars=1, near_duplicate=None, strip_signatures=False, names={})
+PLAIN = MergeSettings(
+    min_chars=1, near_duplicate=0, keep_copies=True, strip_signatures=False, names={}
+)
 
 
 def write_rows(path, texts, authors=None):
@@ -334,6 +336,7 @@ def test_cut_takes_words_from_the_end(macros, text, words, left):
 SETTINGS = {
     "min_chars": 10,
     "near_duplicate": 0.8,
+    "keep_copies": False,
     "strip_signatures": True,
     "names": {("mary",): True, ("bob", "lee"): False},
 }
@@ -387,8 +390,7 @@ def merged(folder, files, run_jobs=None, **changes):
     """Counts and bytes of the table of a merge; with ``run_jobs``, of one in partitions."""
     target = folder / "merged.table"
     chosen = MergeSettings(**SETTINGS | changes)
-    counts, steps = merge(files, target, chosen, folder / "scratch", run_jobs=run_jobs)
-    assert bool(steps) == (run_jobs is not None)
+    counts = merge(files, target, chosen, folder / "scratch", run_jobs=run_jobs)
     assert all(number >= 0 for number in counts.values())
     return counts, target.read_bytes()
 
@@ -404,14 +406,14 @@ def small_partitions(monkeypatch):
         (1, {}),
         (2, {"near_duplicate": 0.5, "names": {}}),
         (3, {"near_duplicate": 0, "strip_signatures": False}),
-        (4, {"near_duplicate": None, "min_chars": 30}),
+        (4, {"near_duplicate": 0, "keep_copies": True, "min_chars": 30}),
     ],
 )
 def test_partitions_give_the_bytes_of_one_machine(tmp_path, small_partitions, seed, changes):
     files = write_parts(tmp_path, seed)
     counts, table = merged(tmp_path, files, **changes)
     assert (counts, table) == merged(tmp_path, files, in_turn, **changes)
-    assert (counts["duplicate"] > 50) == (changes.get("near_duplicate", 1) is not None)
+    assert (counts["duplicate"] > 50) == ("keep_copies" not in changes)
     assert bool(counts["names_masked"]) == ("names" not in changes)
     assert bool(counts["signatures_cut"]) == ("strip_signatures" not in changes)
     assert bool(counts["near_duplicate"]) == bool(changes.get("near_duplicate", 1))
@@ -447,7 +449,7 @@ def test_hardly_any_posts(tmp_path, posts, run_jobs):
     write_rows(tmp_path / "few.parquet", texts)
     target = tmp_path / "posts.table"
     chosen = MergeSettings(**SETTINGS)
-    counts, _ = merge(
+    counts = merge(
         [tmp_path / "few.parquet"], target, chosen, tmp_path / "scratch", run_jobs=run_jobs
     )
     assert target.exists() == bool(posts) and set(counts.values()) == {0}
@@ -483,7 +485,7 @@ def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(tmp_path, s
 
     def note_made(function, jobs):
         results = in_turn(function, jobs)
-        made.extend(job for job, result in zip(jobs, results) if result["seconds"])
+        made.extend(job for job, result in zip(jobs, results) if result)
         return results
 
     assert merged(tmp_path, files, note_made) == expected

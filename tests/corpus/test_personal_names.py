@@ -20,7 +20,7 @@ def known(tmp_path, texts, people, heard=(), parts=1):
     ]
     masked = personal_names.names_to_mask(listed, heard, used)
     first_words = {words[0] for words in masked}
-    return [personal_names.mask_known_names(text, masked, first_words) for text in texts]
+    return [personal_names.mask_known_names(masked, first_words, text) for text in texts]
 
 
 def test_names_of_a_corpus_are_masked_and_words_are_not(tmp_path):

@@ -74,7 +74,7 @@ def test_whoever_is_killed_a_rerun_gives_the_same_bytes(tmp_path):
 
 def steps_of(run):
     """The seconds of each step of a collection."""
-    rows = read_json(run.folder / "collect" / "steps.json")["steps"]
+    rows = read_json(run.folder / "steps.json")["steps"]
     return {name: seconds for name, _, seconds, _ in rows}
 
 
@@ -87,7 +87,7 @@ def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
         for engine in ("duckdb", "daft")
     ]
     assert cards[0] == cards[1]
-    assert {"read", "names", "masked-0", "pairs-0", "final-0"} <= set(steps_of(paths.Run("daft")))
+    assert {"masked-0", "signed-1", "pairs-0", "final-0"} <= set(steps_of(paths.Run("daft")))
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "daft"])
@@ -116,7 +116,6 @@ def test_names_are_counted_by_workers(tmp_path, monkeypatch, engine):
         "a gravel or the brook" in text and not {"Jane", "Quill"} & {*text.split()}
         for text in texts
     )
-    assert engine == "duckdb" or steps_of(run)["names"] > 0
 
 
 def refuse(number):

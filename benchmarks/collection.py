@@ -35,7 +35,7 @@ import pyarrow.parquet as pq
 from helpers.core.artifacts import file_fingerprint
 from helpers.corpus.collect import PART
 from helpers.corpus.merge import MergeSettings, merge
-from helpers.corpus.workers import run_jobs_by_daft
+from helpers.corpus.workers import run_by_daft
 
 SIMILARITY = 0.8
 SHINGLE = 3  # words of a run, and fewest of a post that is compared, as in steps.sql
@@ -49,7 +49,7 @@ def run_in_turn(function, jobs):
     return [function(*job) for job in jobs]
 
 
-ENGINES = {"duckdb": None, "daft": partial(run_jobs_by_daft, workers=2)}
+ENGINES = {"duckdb": None, "daft": partial(run_by_daft, workers=2)}
 LOOPS = {"duckdb": None, "loop": run_in_turn}
 
 

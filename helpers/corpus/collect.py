@@ -47,14 +47,14 @@ from . import personal_names
 from .loss_lines import loss_lines, nothing_left, placeholder_names
 from .merge import MergeSettings, merge
 from .posts_table import SCHEMA, corpus_statistics, open_database
-from .workers import run_jobs, run_jobs_by_daft
+from .workers import run_by_daft, run_jobs
 
 VERSION = 10  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
 # who does the jobs: "duckdb" works on one machine, "daft" on one or many
-ENGINES = {"duckdb": run_jobs, "daft": run_jobs_by_daft}
+ENGINES = {"duckdb": run_jobs, "daft": run_by_daft}
 # schema of the file of a part: times are still integers
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))
 CHANGES = ("names_masked", "signatures_cut", "signature_words_cut")  # counts of kept posts
@@ -271,14 +271,14 @@ def _account(read_counts, merge_counts):
     """Return the counts of the data card, in its order: rows read, drops, notes, changes."""
     counts = read_counts + Counter(merge_counts)
     card = {"rows_read": counts.pop("rows_read", 0)}
-    rest = {"truncated": counts.pop("truncated", 0)}
+    kept_posts = {"truncated": counts.pop("truncated", 0)}
     for name in sorted(counts):
         if name.startswith("note_"):
-            rest[name] = counts[name]
+            kept_posts[name] = counts[name]
         elif name not in CHANGES:
             card[f"dropped_{name}"] = counts[name]
     changes = {name: merge_counts[name] for name in CHANGES}
-    return card | rest | changes
+    return card | kept_posts | changes
 
 
 def _facts(config, card, total, posts):

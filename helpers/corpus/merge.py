@@ -31,7 +31,6 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 from rensa import RMinHash
 
@@ -65,6 +64,7 @@ MAX_PARTITIONS = 4096  # most ranges of authors; with more posts partitions grow
 ROW_GROUP_ROWS = 10_000  # rows are sorted by bucket, so a reader skips the row groups of others
 FROM_OWN = ("posts", "shortened", "final")  # steps of which a partition reads its own file
 FROM_ALL = ("candidates", "marks")  # ... and all files, whatever the bucket
+SHOWN = pa.schema([("author", pa.string()), ("shown", pa.string())])
 STEPS_FILE = Path(__file__).with_name("steps.sql")
 PIECES = re.split(r"^-- \[(\w+)\].*$", STEPS_FILE.read_text(encoding="utf-8"), flags=re.M)
 SQL = dict(zip(PIECES[1::2], PIECES[2::2], strict=True))  # name of a step -> its SQL
@@ -136,7 +136,7 @@ class Files:
     Attributes
     ----------
     folder : folder of the files of all steps
-    slices : per partition of file rows, the file of a part and some of its row groups
+    parts : files of the parts; each is a partition of the step that masks names
     first_authors : first author of each partition of authors; there are equally many of others
     settings : settings of the merge
     memory_limit : memory of DuckDB in a worker
@@ -146,7 +146,7 @@ class Files:
     """
 
     folder: Path
-    slices: list[tuple[Path, list[int]]]
+    parts: list[Path]
     first_authors: list[str]
     settings: MergeSettings
     memory_limit: str
@@ -166,7 +166,7 @@ class Files:
         """
         partitions = len(self.first_authors)
         if step == "masked":
-            partitions = len(self.slices)
+            partitions = len(self.parts)
         elif step == "signed":
             partitions = 1
         jobs = [(step, round_number, number) for number in range(partitions)]
@@ -176,11 +176,25 @@ class Files:
         self.steps.append([f"{step}-{round_number}", partitions, sum(seconds), sum(sizes)])
 
     def file(self, step: str, round_number: int, number: int) -> Path:
-        """Return the path of the file of a partition of a step."""
+        """Return the path of the file of a partition of a step.
+
+        Parameters
+        ----------
+        step
+            Name of the step.
+        round_number, number : int
+            Number of the repetition, and of the partition.
+        """
         return self.folder / f"{step}-{round_number}" / f"{number:05d}.parquet"
 
     def make(self, step: str, round_number: int, number: int) -> float:
-        """Write the file of a partition unless it exists; return the seconds that this took."""
+        """Write the file of a partition unless it exists; return the seconds that this took.
+
+        Parameters
+        ----------
+        step, round_number, number
+            See :meth:`file`.
+        """
         file = self.file(step, round_number, number)
         if verify_checksum(file):
             return 0.0
@@ -194,9 +208,7 @@ class Files:
         ):
             self.open(connection, number)
             if step == "masked":
-                part, row_groups = self.slices[number]
-                connection.register("rows", pq.ParquetFile(part).read_row_groups(row_groups))
-                connection.execute("CREATE TABLE file_rows AS FROM rows")
+                connection.read_parquet(str(self.parts[number])).create_view("file_rows")
             _begin_step(connection, step, round_number)
             connection.execute(
                 f"""COPY (FROM ({SQL[step]}) ORDER BY {order}) TO ?
@@ -245,12 +257,8 @@ def _prepare(connection, settings, first_authors, number):
         connection.execute(f"SET VARIABLE {name} = ?", [value])
     ranges = {"first": first_authors, "bucket": range(len(first_authors))}
     connection.register("ranges", pa.table(ranges))
-    shown_names = {
-        "author": list(settings.shown_names),
-        "shown": list(settings.shown_names.values()),
-    }
-    schema = pa.schema([("author", pa.string()), ("shown", pa.string())])
-    connection.register("shown_names", pa.table(shown_names, schema))
+    names = settings.shown_names
+    connection.register("shown_names", pa.table([list(names), list(names.values())], SHOWN))
     connection.execute(f"CREATE MACRO normal(text) AS {NORMAL}")
     connection.execute(SQL["tables"])
 
@@ -387,8 +395,8 @@ def _open_files(connection, parts, settings, scratch, memory_limit, run_jobs):
     stamps = [file_fingerprint(part) for part in parts]
     versions = (SQL, duckdb.__version__, PARTITION_POSTS, MAX_PARTITIONS)
     folder = scratch / fingerprint_of(versions, rules, stamps)
-    slices, first_authors = _partitions(connection, parts)
-    return Files(folder, slices, first_authors, settings, memory_limit, run_jobs)
+    first_authors = _first_authors(connection, parts)
+    return Files(folder, parts, first_authors, settings, memory_limit, run_jobs)
 
 
 def _run_steps(run, settings):
@@ -425,24 +433,8 @@ def _write_final(connection, table, target, is_sorted=False):
     return counts
 
 
-def _partitions(connection, parts):
-    """Return the partitions of file rows and of authors, with about PARTITION_POSTS posts each.
-
-    Returns
-    -------
-    List, per partition of file rows, of the file of a part and the numbers of some of its row
-    groups; a row group is one frame of a source. List, per partition of authors, of the first
-    author of its range; the first is "".
-    """
-    metadata = {part: pq.read_metadata(part) for part in parts}
-    total = sum(part.num_rows for part in metadata.values())
-    count = min(total // PARTITION_POSTS + 1, MAX_PARTITIONS)
-    slices = []
-    for part, file in metadata.items():
-        pieces = file.num_rows * count // max(total, 1) + 1
-        for row_groups in np.array_split(range(file.num_row_groups), pieces):
-            slices.append((part, row_groups.tolist()))
-
+def _first_authors(connection, parts):
+    """Return the first author of each partition of about PARTITION_POSTS posts; the first is ""."""
     connection.read_parquet([str(part) for part in parts]).create_view("every")
     rows = connection.execute(
         """
@@ -450,7 +442,8 @@ def _partitions(connection, parts):
         FROM (SELECT author, sum(posts) OVER (ORDER BY author) - posts AS before,
                      sum(posts) OVER () AS posts
               FROM (SELECT author, count(*) AS posts FROM every GROUP BY author))
-        GROUP BY before * ? // posts ORDER BY 1""",
-        [count],
+        GROUP BY before * least(posts // $partition_posts + 1, $max_partitions) // posts
+        ORDER BY 1""",
+        {"partition_posts": PARTITION_POSTS, "max_partitions": MAX_PARTITIONS},
     ).fetchall()
-    return slices, ["", *(author for (author,) in rows[1:])]
+    return ["", *(author for (author,) in rows[1:])]

@@ -26,10 +26,6 @@ WORKER_DIED = (
 )
 
 
-class WorkerDied(RuntimeError):
-    """A worker process was killed before its work was done."""
-
-
 def run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
     """Return ``function(*job)`` of every job, by several processes where the system can fork.
 
@@ -52,7 +48,7 @@ def run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
         return list(bar(pool.map(operator.call, tasks)))
 
 
-def run_jobs_by_daft(function: Callable, jobs: list[tuple], workers: int) -> list:
+def run_by_daft(function: Callable, jobs: list[tuple], workers: int) -> list:
     """Return ``function(*job)`` of every job, in order, by worker processes or on a Ray cluster.
 
     Parameters
@@ -68,7 +64,7 @@ def run_jobs_by_daft(function: Callable, jobs: list[tuple], workers: int) -> lis
     ------
     ModuleNotFoundError
         The package ``daft`` is missing.
-    WorkerDied
+    RuntimeError
         A worker was killed. An error of the function itself is raised as it is, on Ray as the text
         of a RuntimeError.
     """
@@ -85,7 +81,7 @@ def run_jobs_by_daft(function: Callable, jobs: list[tuple], workers: int) -> lis
         try:
             return pool.submit(_run_in_daft, task, workers).result()
         except BrokenProcessPool:  # that child was killed
-            raise WorkerDied(WORKER_DIED) from None
+            raise RuntimeError(WORKER_DIED) from None
 
 
 class _Worker:
@@ -101,7 +97,7 @@ class _Worker:
 
 
 def _run_in_daft(task, workers):
-    """Return the results of :func:`run_jobs_by_daft`; ``task`` is its pickled function and jobs."""
+    """Return the results of :func:`run_by_daft`; ``task`` is its pickled function and jobs."""
     import daft
 
     function, jobs = daft.pickle.loads(task)
@@ -125,7 +121,7 @@ def _run_in_daft(task, workers):
     except (RuntimeError, OSError, EOFError):  # of the connection to a worker that is gone
         if runner == "ray":  # there also errors of the function itself
             raise
-        raise WorkerDied(WORKER_DIED) from None
+        raise RuntimeError(WORKER_DIED) from None
     results = sorted(zip(table["job"], table["result"], strict=True))
     return [json.loads(result) for _, result in results]
 

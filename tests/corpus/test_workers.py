@@ -29,7 +29,7 @@ merge.PARTITION_POSTS = 100
 folder = Path({folder!r})
 try:
     merged(folder, sorted(folder.glob("[0-2].parquet")),
-           partial(workers.run_jobs_by_daft, workers=2), **BARE)
+           partial(workers.run_by_daft, workers=2), **BARE)
 except RuntimeError as error:
     sys.exit(f"stopped: {{error}}")
 """
@@ -125,11 +125,9 @@ def refuse(number):
 def test_an_error_is_that_of_the_job_and_no_thread_of_daft_stays(tmp_path):
     """Its threads abort a process that ends while they run, after the work: exit status 134."""
     pytest.importorskip("daft")
-    assert workers.run_jobs_by_daft(lambda number: number + 1, [(1,), (2,)], 2) == [2, 3], (
-        "a closure"
-    )
+    assert workers.run_by_daft(lambda number: number + 1, [(1,), (2,)], 2) == [2, 3], "a closure"
     with pytest.raises(ValueError, match="part [12] is at fault"):
-        workers.run_jobs_by_daft(refuse, [(1,), (2,)], 2)
+        workers.run_by_daft(refuse, [(1,), (2,)], 2)
     names = [
         path.read_text() for path in Path("/proc/self/task").glob("*/comm")
     ]  # where the system shows them
@@ -145,14 +143,14 @@ from tests.corpus.test_merge import merged
 from tests.corpus.test_workers import BARE, refuse
 from helpers.corpus import merge, workers
 merge.PARTITION_POSTS = 600
-assert workers.run_jobs_by_daft(lambda number: number + 1, [(1,), (2,), (3,)], 2) == [2, 3, 4]
+assert workers.run_by_daft(lambda number: number + 1, [(1,), (2,), (3,)], 2) == [2, 3, 4]
 try:
-    workers.run_jobs_by_daft(refuse, [(1,), (2,)], 2)
+    workers.run_by_daft(refuse, [(1,), (2,)], 2)
 except RuntimeError as error:
     print(error)
 folder = Path({folder!r})
 merged(folder, sorted(folder.glob("[0-2].parquet")),
-       partial(workers.run_jobs_by_daft, workers=2), **BARE)
+       partial(workers.run_by_daft, workers=2), **BARE)
 """
 
 
@@ -173,4 +171,4 @@ def test_a_ray_cluster_gives_the_same_bytes(tmp_path, monkeypatch):
 def test_without_daft_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "daft", None)
     with pytest.raises(ImportError, match="daft is not installed: run `make distributed`"):
-        workers.run_jobs_by_daft(print, [(1,)], 1)
+        workers.run_by_daft(print, [(1,)], 1)

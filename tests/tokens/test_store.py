@@ -279,7 +279,7 @@ class TestWorkers:
                 run_jobs=run_jobs,
             )
             for number, run_jobs in enumerate(
-                (run_serially, partial(workers.run_jobs_by_daft, workers=2))
+                (run_serially, partial(workers.run_by_daft, workers=2))
             )
         ]
         assert (

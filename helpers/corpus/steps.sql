@@ -1,17 +1,19 @@
--- The steps of a merge, see merge.py. A step is a query; its rows go to the table of its name, which
--- is declared here. Where there are many partitions, each step is run for each of them, and:
+-- The steps of a merge, see merge.py. A step is a query; its rows go to the table of its name,
+-- which is declared here. Where there are many partitions, each step is run for each of them, and:
 --   the variable `number` is that of the partition,
---   a step sees those rows of earlier steps that have this number in the column `bucket`. Of `posts`,
---   `shortened` and `final` it sees what the same partition wrote; of `candidates` and `marks`, all.
+--   a step sees those rows of earlier steps that have this number in the column `bucket`. Of
+--   `posts`, `shortened` and `final` it sees what the same partition wrote; of `candidates` and
+--   `marks`, all.
 -- `round` tells the repetitions of a step apart. The number of a post is that of its partition,
--- shifted by 32 bits, plus its row there: posts are in the order of author, time, text, topic and id.
+-- shifted by 32 bits, plus its row there: posts are in the order of author, time, text, topic and
+-- id.
 
 -- [constants]
 -- words of a signature at most, and characters at the end of a post that are searched for it
 SET VARIABLE max_run_words = 24;
 SET VARIABLE max_end_chars = 1000;
--- an author signs with a run that ends so many posts, and so large a share of the author's posts, and
--- follows so many different words there: so it is a unit and not the end of a form letter
+-- an author signs with a run that ends so many posts, and so large a share of the author's posts,
+-- and follows so many different words there: so it is a unit and not the end of a form letter
 SET VARIABLE min_posts = 3;
 SET VARIABLE min_share = 0.03;
 -- a run is a signature where so large a share of the posts that end with it is of authors who sign
@@ -80,10 +82,10 @@ SELECT post, post >> 32 AS bucket FROM keys WHERE round = getvariable('round')
 QUALIFY row_number() OVER (PARTITION BY high, low ORDER BY time, post) > 1
 
 -- [runs] made for the two steps after it. `ends` holds the last words of posts, without those that
--- earlier rounds cut, and `floors` how many posts of an author must end with a run. A run is frequent
--- only where the run without its first word is: so `runs` grow from the last word, and hold what some
--- author repeats, of the partition or, where candidates are known, of any. One that is not fresh
--- ends no post from which the round before cut words
+-- earlier rounds cut, and `floors` how many posts of an author must end with a run. A run is
+-- frequent only where the run without its first word is: so `runs` grow from the last word, and
+-- hold what some author repeats, of the partition or, where candidates are known, of any. One that
+-- is not fresh ends no post from which the round before cut words
 CREATE TABLE IF NOT EXISTS ends (post BIGINT, author UBIGINT, words VARCHAR[]);
 DELETE FROM ends WHERE post IN (SELECT post FROM signed WHERE round = getvariable('round') - 1);
 INSERT INTO ends
@@ -167,9 +169,9 @@ FROM (SELECT post, time, unnest(band_keys(shingles(words))) AS key
       FROM (SELECT post, time, string_split(normal, ' ') AS words FROM left_posts)
       WHERE len(words) >= getvariable('min_words'))
 
--- [pairs] posts to compare, by the later. To compare all posts that share a key would take quadratic
--- time where a form letter is sent a thousand times: each is paired with the first of them and with
--- the last three before it
+-- [pairs] posts to compare, by the later. To compare all posts that share a key would take
+-- quadratic time where a form letter is sent a thousand times: each is paired with the first of
+-- them and with the last three before it
 SELECT DISTINCT post, earlier, post >> 32 AS bucket
 FROM (SELECT post, unnest([first_value(post) OVER w, lag(post) OVER w, lag(post, 2) OVER w,
                            lag(post, 3) OVER w]) AS earlier
@@ -194,7 +196,8 @@ SELECT author, time, topic, text, id, bucket FROM left_posts
 
 -- [counts]
 SELECT (SELECT count(*) FILTER (is_changed) FROM masked) AS names_masked,
-       (SELECT count(*) FILTER (length(text) < getvariable('min_chars')) FROM masked) AS short_after_names,
+       (SELECT count(*) FILTER (length(text) < getvariable('min_chars')) FROM masked)
+           AS short_after_names,
        count(*) AS signatures_cut, coalesce(sum(words), 0)::BIGINT AS signature_words_cut,
        count(*) FILTER (length(text) < getvariable('min_chars')) AS short_after_signature,
        (SELECT count(*) FROM copies) AS duplicate,

@@ -1,10 +1,10 @@
-"""Both engines of notebook 01 on the same generated posts.
+"""The merge of notebook 01 in tables and in files of partitions, on generated posts.
 
 Equal bytes, seconds, peak memory.
 
     python benchmarks/collection.py 10000 100000 1000000      needs the extra `distributed`
-    python benchmarks/collection.py --loop 1000000            partitions as `daft` makes them, one
-                                                              or many, in a plain loop
+    python benchmarks/collection.py --loop 1000000            the files of `daft` made in a plain
+                                                              loop
 
 Each measurement is a process of its own, with those that it starts. Of memory it says the most that
 the largest of them held, and the most that all held at once, looked at four times a second. A fifth
@@ -29,27 +29,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from helpers.core.artifacts import file_fingerprint
-from helpers.corpus import daft_engine
-from helpers.corpus.collect import ENGINES, PART
-from helpers.corpus.posts_table import open_database
+from helpers.corpus.collect import PART
+from helpers.corpus.merge import MergeSettings, merge
+from helpers.corpus.workers import run_by_daft
 
 SIMILARITY = 0.8
 PARTS = 8
 GROUP = 10_000  # rows of a row group, as sources write them
 
 
-def merge_in_a_loop(partition_posts, *arguments, **options):
-    """Make the partitions of the engine `daft` one after the other in this process."""
-    daft_engine.PARTITION_POSTS = partition_posts
-    daft_engine.map_parts = lambda function, jobs, workers: [function(*job) for job in jobs]
-    return daft_engine.merge_partitions(*arguments, **options)
+def run_in_turn(function, jobs):
+    """Return the results of jobs that run one after the other in this process."""
+    return [function(*job) for job in jobs]
 
 
-LOOPS = {
-    "duckdb": ENGINES["duckdb"],
-    "one partition": partial(merge_in_a_loop, 10**12),
-    "loop": partial(merge_in_a_loop, daft_engine.PARTITION_POSTS),
-}
+ENGINES = {"duckdb": None, "daft": partial(run_by_daft, workers=2)}
+LOOPS = {"duckdb": None, "loop": run_in_turn}
 
 
 def posts(count, seed=0):
@@ -77,23 +72,20 @@ def write(folder, count):
         pq.write_table(table, folder / f"{part}.parquet", GROUP)
 
 
-def merge(engine, folder):
+def measure(engine, folder):
     """Merge the parts of a folder by an engine; print a JSON line of what it took and gave."""
     began = time.perf_counter()
-    work = folder / "collect" / "merge"
     target = folder / f"{engine}.table"
-    with open_database(work, "1GB", 2) as connection:
-        counts = (ENGINES | LOOPS)[engine](
-            connection,
-            work,
-            sorted(folder.glob("*.parquet")),
-            target,
-            min_chars=10,
-            near_duplicate=SIMILARITY,
-            strip_signatures=True,
-            names={},
-        )
-    counts.pop("steps", None)
+    settings = MergeSettings(
+        min_chars=10,
+        near_duplicate=SIMILARITY,
+        keep_copies=False,
+        strip_signatures=True,
+        names={},
+    )
+    parts = sorted(folder.glob("*.parquet"))
+    run_jobs = (ENGINES | LOOPS)[engine]
+    counts = merge(parts, target, settings, folder / "scratch", "1GB", 2, run_jobs)
     seconds = time.perf_counter() - began
     processes = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     peak = max(resource.getrusage(process).ru_maxrss for process in processes) / 1024
@@ -120,7 +112,7 @@ def held(process):
 
 
 def measured(engine, folder):
-    """What :func:`merge` prints in a process of its own; ``all`` is what all processes held."""
+    """What :func:`measure` prints in a process of its own; ``all`` is what all processes held."""
     command = [sys.executable, __file__, "--engine", engine, "--folder", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     peak = 0
@@ -139,7 +131,8 @@ def compare(count, engines):
         rows = {engine: measured(engine, folder) for engine in engines}
     for engine, row in rows.items():
         memory = f"largest process {row['peak']:6,.0f} MB, all at once {row['all']:6,.0f} MB"
-        print(f"{count:>10,} {engine:13} {row['seconds']:8,.1f} s, {memory}", flush=True)
+        seconds = f"{row['seconds']:8,.1f} s"
+        print(f"{count:>10,} {engine:13} {seconds}, {memory}, {row['file']}", flush=True)
         assert row["file"] == rows["duckdb"]["file"]
         assert row["counts"] == rows["duckdb"]["counts"]
 
@@ -154,7 +147,7 @@ def main():
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.engine:
-        return merge(arguments.engine, arguments.folder)
+        return measure(arguments.engine, arguments.folder)
     for count in arguments.counts:
         compare(count, LOOPS if arguments.loop else ENGINES)
 

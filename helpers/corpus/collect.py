@@ -5,23 +5,15 @@ names are not masked yet. All this lies in :func:`parts_folder`, nothing of it i
 """
 
 import hashlib
-import multiprocessing
-import operator
-import os
 import re
 import shutil
-import time
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from joblib import wrap_non_picklable_objects
 from pydantic import Field, model_validator
 
 from .. import sources
@@ -51,21 +43,21 @@ from ..core.artifacts import (
 from ..core.locks import folder_lock
 from ..core.parameters import Config
 from ..core.paths import Run
-from ..core.progress import progress_bar
-from . import daft_engine, deduplicate, personal_names
-from .daft_engine import step_row
+from . import personal_names
 from .loss_lines import loss_lines, nothing_left, placeholder_names
-from .posts_table import SCHEMA, open_database
-from .selection import corpus_statistics
+from .merge import MergeSettings, merge
+from .posts_table import SCHEMA, corpus_statistics, open_database
+from .workers import run_by_daft, run_jobs
 
 VERSION = 11  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
-# "duckdb" works on one machine, "daft" on one or many
-ENGINES = {"duckdb": deduplicate.merge_posts, "daft": daft_engine.merge_partitions}
+# who does the jobs: "duckdb" works on one machine, "daft" on one or many
+ENGINES = {"duckdb": run_jobs, "daft": run_by_daft}
 # schema of the file of a part: times are still integers
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))
+CHANGES = ("names_masked", "signatures_cut", "signature_words_cut")  # counts of kept posts
 # a control character but tab and line ends: a topic with one is damaged
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -83,8 +75,8 @@ class CollectConfig(Config):
     max_chars : posts with more characters are cut
     near_duplicate : Jaccard similarity from which the later of two posts is dropped; 0 drops none
     keep_copies : True: posts with equal texts are kept, as in the corpora of the papers; it needs
-        a near_duplicate of 0 and the engine "duckdb". A model can learn authors by heart from what
-        they repeat, so copies are dropped by default
+        a near_duplicate of 0. A model can learn authors by heart from what they repeat, so copies
+        are dropped by default
     strip_signatures : True: the last words that only one author repeats are cut
     """
 
@@ -111,26 +103,6 @@ class CollectConfig(Config):
         if self.keep_copies and self.near_duplicate:
             raise ValueError("keep_copies needs a near_duplicate of 0: equal texts are near, too")
         return self
-
-
-@dataclass
-class _Tally:
-    """What is counted and heard while a part is read.
-
-    Attributes
-    ----------
-    counts : posts dropped by reason, and notes
-    authors : number of kept posts by the author's name, as the source writes it
-    people : names of authors, and those in headers and mentions
-    heard : how often posts greet or sign with a name
-    placeholders : number of dropped posts by a name that stands for nobody
-    """
-
-    counts: Counter = field(default_factory=Counter)
-    authors: Counter = field(default_factory=Counter)
-    people: set = field(default_factory=set)
-    heard: Counter = field(default_factory=Counter)
-    placeholders: Counter = field(default_factory=Counter)
 
 
 def parts_folder(run: Run) -> Path:
@@ -162,7 +134,7 @@ def collect(
         Number of processes that read parts, and of DuckDB's threads or Daft's workers. On a Ray
         cluster Daft uses all processors instead.
     engine
-        One of ENGINES; all write the same bytes.
+        One of ENGINES; all write the same bytes. With "daft" the merge is done in partitions.
     quiet
         Whether nothing is printed about dropped rows.
 
@@ -178,13 +150,10 @@ def collect(
     Raises
     ------
     ValueError
-        Where no post is left (the message holds the counts), the engine "daft" is to keep copies,
-        or the source raises it.
+        Where no post is left (the message holds the counts), or the source raises it.
     RuntimeError
         Where the written table has another number of posts than were read and not dropped.
     """
-    if config.keep_copies and engine == "daft":
-        raise ValueError("keep_copies: the engine daft drops copies; take the engine duckdb")
     with folder_lock(run.folder, wait=True):
         card = _collect(run, config, memory_limit, workers, engine)
     if not quiet:
@@ -203,35 +172,52 @@ def _collect(run, config, memory_limit, workers, engine):
     files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
     _remove_leftovers(run, files)
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
-        made.note(run.data_card, posts, run.folder / "collect")
+        made.note(run.data_card, posts, *run.folder.glob("steps.json"))
         return read_json(run.data_card)
 
-    run_jobs = daft_engine.map_parts if engine == "daft" else _run_jobs
+    run_all = partial(ENGINES[engine], workers=workers)
     read_part = partial(_read_part, config=config, origin=origin, key=key)
-    records = run_jobs(read_part, list(zip(parts, files, strict=True)), workers)
-    total = _add_up(records)
-    joined = joined_names(total.authors)
-    total.counts["note_name_forms"] = len(joined)
+    total = _new_tally()
+    for record in run_all(read_part, list(zip(parts, files, strict=True))):
+        for kind, counter in total.items():
+            counter.update(record[kind])
+    joined = joined_names(total["authors"])
+    total["counts"]["note_name_forms"] = len(joined)
 
-    steps = [step_row("read", records, files)]
-    hidden, letter_case = _names_to_mask(total, files, run_jobs, workers)
-    steps.append(step_row("names", letter_case, []))
-    if key is None and joined:
-        files = _with_shown_names(files, folder / "shown", joined)
-    merged = _merge(engine, folder, files, posts, config, hidden, memory_limit, workers)
-    shutil.rmtree(folder / "shown", ignore_errors=True)
-    write_json(run.folder / "collect" / "steps.json", {"steps": steps + merged.pop("steps")})
+    settings = MergeSettings(
+        min_chars=config.min_chars,
+        near_duplicate=config.near_duplicate,
+        keep_copies=config.keep_copies,
+        strip_signatures=config.strip_signatures,
+        names=_names_to_mask(total, files, run_all),
+    )
+    if key is None:
+        settings.shown_names.update((author_name(name), joined[name]) for name in joined)
+    run_steps = None
+    if engine == "daft":
+        run_steps = run_all
+    merged = merge(files, posts, settings, folder / "merge", memory_limit, workers, run_steps)
 
-    card = config.model_dump() | _account(total.counts, merged)
+    card = config.model_dump() | _account(total["counts"], merged)
     card |= {"location": _public(config.location), "pseudonymise": key is not None}
-    if total.placeholders:
-        card["placeholder_names"] = placeholder_names(total.placeholders)
-    known_words = personal_names.identifying_words(total.people, total.heard)
-    card |= _facts(posts, card, known_words, config)
+    card |= _facts(config, card, total, posts)
     card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
     write_json(run.data_card, card)
     made.note(folder)
     return read_json(run.data_card)
+
+
+def _new_tally():
+    """Return what is counted while parts are read.
+
+    Returns
+    -------
+    dict of Counter: ``counts``, posts dropped by reason, and notes; ``authors``, kept posts by the
+    author's name, as the source writes it; ``people``, names of authors, and those in headers and
+    mentions; ``heard``, how often posts greet or sign with a name; ``placeholders``, dropped posts
+    by a name that stands for nobody.
+    """
+    return {kind: Counter() for kind in ("counts", "authors", "people", "heard", "placeholders")}
 
 
 def _pseudonym_key(config):
@@ -250,23 +236,19 @@ def _remove_leftovers(run, files):
     for path in parts_folder(run).glob("*.*"):
         if path.name.partition(".")[0] not in names:
             path.unlink()
-    for path in (run.folder / "collect").glob("*"):
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif not path.name.startswith("steps."):
-            path.unlink()
+    shutil.rmtree(run.folder / "collect", ignore_errors=True)
 
 
-def _names_to_mask(total, files, run_jobs, workers):
-    """Return the names to mask in all posts, and the records of the counts of their letter case."""
-    names = personal_names.words_of_names(total.people, total.heard)
+def _names_to_mask(total, files, run_all):
+    """Return the names to mask in all posts, see :mod:`helpers.corpus.personal_names`."""
+    names = personal_names.words_of_names(total["people"], total["heard"])
     name_words = sorted(set().union(*names.values()))
     count_letter_case = partial(personal_names.count_letter_case, name_words)
-    letter_case = run_jobs(count_letter_case, [(file,) for file in files], workers)
-    hidden = personal_names.names_to_mask(names, total.heard, letter_case)
-    for record in letter_case:
-        Path(record["words"]).unlink()
-    return hidden, letter_case
+    letter_case = run_all(count_letter_case, [(file,) for file in files])
+    hidden = personal_names.names_to_mask(names, total["heard"], letter_case)
+    for path in letter_case:
+        Path(path).unlink()
+    return hidden
 
 
 def _open_parts(config):
@@ -285,90 +267,31 @@ def _fingerprints(config, key, parts):
     return origin, fingerprint_of(origin, config.fingerprint, stamps)
 
 
-def _run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
-    """Return ``function(*job)`` of every job, by several processes where the system can fork."""
-    bar = partial(progress_bar, total=len(jobs), desc="reading", unit="part")
-    if workers < 2 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return list(bar(function(*job) for job in jobs))
-    fork = multiprocessing.get_context("fork")
-    # a part holds closures, which pickle cannot handle
-    tasks = [wrap_non_picklable_objects(partial(function, *job)) for job in jobs]
-    with ProcessPoolExecutor(workers, fork, daft_engine.exit_with_parent, (os.getpid(),)) as pool:
-        return list(bar(pool.map(operator.call, tasks)))
-
-
-def _add_up(records):
-    """Return the tally of all parts, from the record of each."""
-    total = _Tally()
-    for record in records:
-        total.counts += Counter(record["counts"])
-        total.authors.update(record["authors"])
-        total.people.update(record["people"])
-        total.heard.update(record["heard"])
-        total.placeholders.update(record["placeholders"])
-    return total
-
-
-def _with_shown_names(files, folder, joined):
-    """Write the files of the parts again, with one name for each author; return the new files.
-
-    ``joined`` is what :func:`~helpers.cleaning.authors.joined_names` returns.
-    """
-    shown = {author_name(name): joined[name] for name in joined}
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for file in files:
-        part = pq.ParquetFile(file)
-        with pq.ParquetWriter(folder / file.name, PART, compression="zstd") as writer:
-            for number in range(part.num_row_groups):
-                rows = part.read_row_group(number)
-                names = [shown.get(name, name) for name in rows["author"].to_pylist()]
-                writer.write_table(rows.set_column(0, PART.field("author"), [names]))
-    return [folder / file.name for file in files]
-
-
-def _merge(engine, folder, files, posts, config, names, memory_limit, workers):
-    """Write the posts table from the files of the parts; return counts, and rows of ``steps``."""
-    began = time.perf_counter()
-    near_duplicate = None if config.keep_copies else config.near_duplicate
-    with open_database(folder / "merge", memory_limit, workers) as connection:
-        merged = ENGINES[engine](
-            connection,
-            folder / "merge",
-            files,
-            posts,
-            min_chars=config.min_chars,
-            near_duplicate=near_duplicate,
-            strip_signatures=config.strip_signatures,
-            names=names,
-        )
-    record = {"seconds": time.perf_counter() - began}
-    return {"steps": [step_row("merge", [record], files)]} | merged
-
-
 def _account(read_counts, merge_counts):
     """Return the counts of the data card, in its order: rows read, drops, notes, changes."""
     counts = read_counts + Counter(merge_counts)
-    rows_read = counts.pop("rows_read", 0)
-    truncated = counts.pop("truncated", 0)
-    notes = {name: counts[name] for name in sorted(counts) if name.startswith("note_")}
-    changes = {}
-    for name in ("names_masked", "signatures_cut", "signature_words_cut"):
-        changes[name] = merge_counts[name]
-    for name in (*notes, *changes):
-        del counts[name]
-    drops = {f"dropped_{reason}": number for reason, number in sorted(counts.items())}
-    return {"rows_read": rows_read, **drops, "truncated": truncated, **notes, **changes}
+    card = {"rows_read": counts.pop("rows_read", 0)}
+    kept_posts = {"truncated": counts.pop("truncated", 0)}
+    for name in sorted(counts):
+        if name.startswith("note_"):
+            kept_posts[name] = counts[name]
+        elif name not in CHANGES:
+            card[f"dropped_{name}"] = counts[name]
+    changes = {name: merge_counts[name] for name in CHANGES}
+    return card | kept_posts | changes
 
 
-def _facts(posts, card, known_words, config):
-    """Return statistics of the posts table; raise where its size is not what the card says."""
+def _facts(config, card, total, posts):
+    """Return facts of the posts table; raise where its size is not what the card says."""
+    facts = {}
+    if total["placeholders"]:
+        facts["placeholder_names"] = placeholder_names(total["placeholders"])
     drops = {name: count for name, count in card.items() if name.startswith("dropped_")}
     rows_read = card["rows_read"]
     posts_left = rows_read - sum(drops.values())
     if not posts_left:
-        raise ValueError(nothing_left(card, config.location, config.columns))
-    facts = corpus_statistics(posts)
+        raise ValueError(nothing_left(card | facts, config.location, config.columns))
+    facts |= corpus_statistics(posts)
     if facts["posts"] != posts_left:
         raise RuntimeError(
             f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped"
@@ -377,48 +300,40 @@ def _facts(posts, card, known_words, config):
         # ordered by a hash: a sample at random that is the same on every machine
         sample = connection.read_parquet(str(posts)).order("md5(text)").limit(SAMPLE_POSTS)
         texts = [text for (text,) in sample.project("text").fetchall()]
+    known_words = personal_names.identifying_words(total["people"], total["heard"])
     facts["names_left"] = personal_names.share_with_names(texts, known_words)
     return facts
 
 
 def _read_part(part, file, *, config, origin, key):
-    """Write a part's posts and, beside them, a JSON record of counts and names; return the record.
+    """Write a part's posts and, beside them, a JSON record of its tally; return the record.
 
-    Where both are current, neither is written again. The record holds a :class:`_Tally`.
+    Where both are current, neither is written again.
     """
     fingerprint = fingerprint_of(origin, part.name, part.stamp)
     record = file.with_suffix(".json")
     if is_current(record, fingerprint) and verify_checksum(file):
         return read_json(record)
-    began = time.perf_counter()
     source_counts = Counter()
-    tally = _Tally()
+    tally = _new_tally()
+    counts = tally["counts"]
     with (
         atomic_write(file) as temporary,
         pq.ParquetWriter(temporary, PART, compression="zstd") as writer,
     ):
         for frame in part.read(source_counts):
-            tally.counts["rows_read"] += len(frame)
+            counts["rows_read"] += len(frame)
             if not config.raw:
-                tally.people.update(_people(frame))
+                tally["people"].update(_people(frame))
             rows = _clean_rows(frame, config, key, tally)
             if rows:
                 writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART))
     write_checksum(file)
     for reason, number in source_counts.items():
-        tally.counts[reason] += number
+        counts[reason] += number
         if not reason.startswith("note_"):
-            tally.counts["rows_read"] += number
-    content = {
-        "fingerprint": fingerprint,
-        "counts": dict(tally.counts),
-        "authors": dict(tally.authors),
-        "people": sorted(tally.people - {""}),
-        "heard": dict(tally.heard),
-        "placeholders": dict(tally.placeholders),
-        "seconds": round(time.perf_counter() - began, 3),
-    }
-    write_json(record, content)
+            counts["rows_read"] += number
+    write_json(record, {"fingerprint": fingerprint, **tally})
     return read_json(record)
 
 
@@ -427,7 +342,7 @@ def _people(frame):
     names = set(frame["author"])
     if "names" in frame:
         names.update("\n".join(frame["names"]).split("\n"))
-    return {author_name(name) for name in names}
+    return {author_name(name) for name in names} - {""}
 
 
 def _clean_rows(frame, config, key, tally):
@@ -444,16 +359,16 @@ def _clean_rows(frame, config, key, tally):
         author = author_name(source_name)
         reason = _drop_reason(author, topic)
         if reason:
-            tally.counts[reason] += 1
+            tally["counts"][reason] += 1
             if reason == "placeholder_author":
-                tally.placeholders[author] += 1
+                tally["placeholders"][author] += 1
             continue
-        text, was_cut = _clean_text(text, author, config, tally.heard)
+        text, was_cut = _clean_text(text, author, config, tally["heard"])
         if len(text) < config.min_chars:
-            tally.counts["short"] += 1
+            tally["counts"]["short"] += 1
             continue
-        tally.counts["truncated"] += was_cut
-        tally.authors[source_name] += 1
+        tally["counts"]["truncated"] += was_cut
+        tally["authors"][source_name] += 1
         rows.append((pseudonym(source_name), second, topic, text, post_id))
     return rows
 

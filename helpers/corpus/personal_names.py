@@ -8,7 +8,6 @@ the corpus has.
 """
 
 import re
-import time
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
@@ -89,10 +88,8 @@ def words_of_names(people: Iterable[str], salutations: Counter) -> dict[str, tup
     return {name: tuple(LETTERS.findall(name.lower()))[:MAX_NAME_WORDS] for name in names}
 
 
-def count_letter_case(words: list[str], part: Path) -> dict:
+def count_letter_case(words: list[str], part: Path) -> str:
     """Count, for each word, how often a part of the corpus writes it in lower case and otherwise.
-
-    The counts are written to a file beside the part's.
 
     Parameters
     ----------
@@ -103,10 +100,9 @@ def count_letter_case(words: list[str], part: Path) -> dict:
 
     Returns
     -------
-    dict: ``words``, the path of the file with columns ``name`` (the word), ``low`` and ``high``
-    (its uses in lower case and other uses; a word without uses has no row); ``seconds``.
+    str, path of a Parquet file beside the part with columns ``name`` (the word), ``low`` and
+    ``high`` (its uses in lower case and other uses; a word without uses has no row).
     """
-    began = time.perf_counter()
     table = str(part.with_suffix(".words"))
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("name_words", pa.table({"word": pa.array(words, pa.string())}))
@@ -121,11 +117,11 @@ def count_letter_case(words: list[str], part: Path) -> dict:
             params={"part": str(part), "word": COUNTED_WORD},
         ).write_parquet(table)
     make_private(table)
-    return {"words": table, "seconds": time.perf_counter() - began}
+    return table
 
 
 def names_to_mask(
-    names: dict[str, tuple[str, ...]], salutations: Counter, letter_case: list[dict]
+    names: dict[str, tuple[str, ...]], salutations: Counter, letter_case: list[str]
 ) -> MaskedNames:
     """Return the names to mask, as words in lower case, and whether each must be capitalised.
 
@@ -142,8 +138,8 @@ def names_to_mask(
         Words of each name, see :func:`words_of_names`.
     salutations : Counter
         How often each name is greeted or signed with.
-    letter_case : list of dict
-        What :func:`count_letter_case` returned for the words of names, one dict per part.
+    letter_case : list of str
+        Files of :func:`count_letter_case` for the words of names, one per part.
     """
     salutation_words = Counter()  # capitalised uses that count_letter_case missed: masked by then
     for name, count in salutations.items():
@@ -151,7 +147,7 @@ def names_to_mask(
     rows = duckdb.execute(
         """SELECT name, sum(low)::BIGINT, sum(high)::BIGINT FROM read_parquet(?)
            GROUP BY name HAVING sum(low) > 0""",
-        [[part["words"] for part in letter_case]],
+        [letter_case],
     ).fetchall()
     common_words = set(EVERYDAY)
     frequent_words = set(EVERYDAY)
@@ -235,7 +231,7 @@ def share_with_names(texts: list[str], words: set[str]) -> float:
     return round(with_name / max(len(texts), 1), 4)
 
 
-def mask_known_names(text: str, names: MaskedNames, first_words: set[str]) -> str:
+def mask_known_names(names: MaskedNames, first_words: set[str], text: str) -> str:
     """Return a text with ``@user`` for every known name, or ``@self`` for one that signs the text.
 
     Of several names that begin at one word, the longest is masked. A first name alone within a
@@ -243,12 +239,12 @@ def mask_known_names(text: str, names: MaskedNames, first_words: set[str]) -> st
 
     Parameters
     ----------
-    text : str
-        A post.
     names
         Words of each name in lower case, and whether they must be capitalised.
     first_words
         The first words of these names.
+    text : str
+        A post.
     """
     words = list(WORD.finditer(text))
     pieces = []

@@ -1,18 +1,21 @@
-"""The posts table: its schema, and reading, sorting and writing of tables larger than memory."""
+"""The posts table: its schema, writing of tables larger than memory, selection and statistics."""
 
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
+from pydantic import AfterValidator, Field, model_validator
 
 from ..core.artifacts import atomic_write, make_folder, write_checksum
-from ..core.parameters import memory_size
+from ..core.locks import folder_lock
+from ..core.parameters import Config, memory_size
 
 ROW_GROUP_POSTS = 100_000  # posts of a row group of the file
 # posts of a batch and of a page: Arrow allows 2 GB of text in one column of a batch
@@ -150,3 +153,132 @@ def _write_row_group(writer, rows):
     starts = range(0, max(len(rows), 1), PAGE_POSTS)
     pages = [rows.slice(start, PAGE_POSTS).combine_chunks() for start in starts]
     writer.write_table(pa.concat_tables(pages), ROW_GROUP_POSTS)
+
+
+def _iso_date(day: str) -> str:
+    """Return an ISO date as YYYY-MM-DD; an empty text stays empty."""
+    if not day:
+        return day
+    return date.fromisoformat(day).isoformat()
+
+
+Day = Annotated[str, AfterValidator(_iso_date)]
+
+
+class Selection(Config):
+    """Settings of a selection: the span of time, and how many posts an author must have in it.
+
+    Attributes
+    ----------
+    min_posts : int, fewest posts of an author in the span
+    max_posts : int, most posts of an author in the span; authors with more are left out; 0: no
+        limit
+    start, end : ISO dates (UTC) of the first day of the span and of the day after its last; empty:
+        no bound
+    """
+
+    min_posts: int = Field(100, ge=1)
+    max_posts: int = Field(1000, ge=0)
+    start: Day = ""
+    end: Day = ""
+
+    @model_validator(mode="after")
+    def _something_is_left(self):
+        if 0 < self.max_posts < self.min_posts:
+            raise ValueError(
+                f"min_posts ({self.min_posts}) must not be above max_posts ({self.max_posts})"
+            )
+        if self.start and self.end and self.start >= self.end:
+            raise ValueError(f"start ({self.start}) must be before end ({self.end})")
+        return self
+
+
+def select_posts(
+    posts_path: Path, out_path: Path, selection: Selection, memory_limit: str = "2GB"
+) -> dict[str, int]:
+    """Write the posts in a span of time by the authors with neither too few nor too many there.
+
+    Parameters
+    ----------
+    posts_path, out_path
+        Paths of the posts table to read and of the one to write.
+    selection
+        Span of time, and fewest and most posts of an author.
+    memory_limit
+        Memory of DuckDB.
+
+    Returns
+    -------
+    dict: ``posts_before`` and ``authors_before``, numbers in the whole table; ``posts`` and
+    ``authors``, numbers in the written one.
+
+    Raises
+    ------
+    ValueError
+        Where no author is left.
+    """
+    out_path = Path(out_path)
+    with folder_lock(out_path.parent, wait=True):
+        return _select_posts(posts_path, out_path, selection, memory_limit)
+
+
+def _select_posts(posts_path, out_path, selection, memory_limit):
+    """Do what :func:`select_posts` does, in whose folder nobody else is at work."""
+    low = selection.min_posts
+    high = selection.max_posts
+    with open_database(out_path.with_name(out_path.name + ".work"), memory_limit) as connection:
+        connection.read_parquet(str(posts_path)).create_view("posts")
+        posts_before = query_scalar(connection, "SELECT count(*) FROM posts")
+        authors_before = query_scalar(connection, "SELECT count(DISTINCT author) FROM posts")
+        connection.sql(
+            "FROM posts WHERE time >= ?::TIMESTAMPTZ AND time < ?::TIMESTAMPTZ",
+            params=[selection.start or "-infinity", selection.end or "infinity"],
+        ).create_view("inside")
+        connection.execute(
+            """
+            CREATE TABLE chosen AS SELECT author, count(*) AS posts FROM inside GROUP BY author
+            HAVING posts >= $low AND (posts <= $high OR $high = 0)""",
+            {"low": low, "high": high},
+        )
+        authors = query_scalar(connection, "SELECT count(*) FROM chosen")
+        if not authors:
+            raise ValueError(
+                f"none of {authors_before} authors has {low}..{high or 'any number of'} posts "
+                f"in [{selection.start}, {selection.end})"
+            )
+        posts = write_posts(connection, "FROM inside SEMI JOIN chosen USING (author)", out_path)
+    return {
+        "posts_before": posts_before,
+        "authors_before": authors_before,
+        "posts": posts,
+        "authors": authors,
+    }
+
+
+def corpus_statistics(posts_path: Path) -> dict:
+    """Return statistics of a posts table: counts, first and last time, and means.
+
+    ``words_per_post`` is a mean over posts; ``posts_per_author``, ``topics_per_author`` and
+    ``active_months``, the number of calendar months (UTC) with a post, are means over authors.
+
+    References
+    ----------
+    khan2021, Table 8
+    """
+    with open_database(Path(f"{posts_path}.work")) as connection:
+        connection.read_parquet(str(posts_path)).create_view("posts")
+        row = connection.sql("""
+            SELECT * FROM (
+                SELECT count(*) AS posts, count(DISTINCT author) AS authors,
+                       count(DISTINCT topic) AS topics,
+                       strftime(min(time), '%Y-%m-%d %H:%M:%S') AS first,
+                       strftime(max(time), '%Y-%m-%d %H:%M:%S') AS last,
+                       round(avg(len(string_split(trim(text), ' '))), 2) AS words_per_post
+                FROM posts), (
+                SELECT round(avg(posts), 2) AS posts_per_author,
+                       round(avg(topics), 2) AS topics_per_author,
+                       round(avg(months), 2) AS active_months FROM (
+                    SELECT count(*) AS posts, count(DISTINCT topic) AS topics,
+                           count(DISTINCT date_trunc('month', time)) AS months
+                    FROM posts GROUP BY author))""")
+        return dict(zip(row.columns, row.fetchall()[0], strict=True))

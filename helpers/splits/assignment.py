@@ -17,7 +17,7 @@ from ..core.artifacts import (
 )
 from ..core.locks import folder_lock
 from ..core.parameters import Config
-from ..corpus.near_duplicates import NORMAL
+from ..corpus.merge import NORMAL
 from ..corpus.posts_table import SCHEMA, open_database, write_posts
 from .audit import audit_split
 

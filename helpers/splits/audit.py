@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..core.artifacts import read_json
-from ..corpus.near_duplicates import NORMAL
+from ..corpus.merge import NORMAL
 from ..corpus.posts_table import open_database, query_scalar
 
 PAIR = "'^(.+)/[ab]$'"  # finds "file/7" in "file/7/a", the id of one of the two texts of a pair

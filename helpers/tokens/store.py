@@ -354,7 +354,7 @@ def build_store(
         ``encoding`` in ``store.json``, by which a model recognises the tokens it was trained on
     vocabulary : number of token ids, stored for models that embed them
     run_jobs : function that calls its first argument with the arguments of every job in its second,
-        such as :func:`helpers.corpus.daft_engine.map_parts`, which uses workers
+        such as :func:`helpers.corpus.workers.run_by_daft`, which uses workers
 
     Raises
     ------

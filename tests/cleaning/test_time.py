@@ -33,7 +33,7 @@ def clean_all(text):
     cleaning.clean_post(text, "Jane Doe")
     salutations.mask_salutations(text)
     email.own_paragraphs(text)
-    personal_names.mask_known_names(text, names, {words[0] for words in names})
+    personal_names.mask_known_names(names, {words[0] for words in names}, text)
 
 
 @pytest.mark.parametrize("piece", HOSTILE_PIECES, ids=repr)

@@ -22,10 +22,9 @@ from helpers import sources
 from helpers.cleaning.authors import author_name, joined_names, pseudonym_key, same_author
 from helpers.core import artifacts, locks, paths
 from helpers.corpus import collect as corpus
-from helpers.corpus import daft_engine
 from helpers.corpus import posts_table as table_module
 from helpers.corpus.collect import CollectConfig
-from helpers.corpus.selection import Selection
+from helpers.corpus.posts_table import Selection
 from helpers.sources import Part
 from tests.factories import read_posts
 
@@ -168,12 +167,6 @@ def test_copies_stay_where_they_are_wanted(source):
     assert texts[0] == texts[1]
     with pytest.raises(ValueError, match="needs a near_duplicate of 0"):
         collect(keep_copies=True, near_duplicate=0.5)
-    with pytest.raises(ValueError, match="take the engine duckdb"):
-        corpus.collect(
-            paths.Run("far"),
-            CollectConfig(source="table", near_duplicate=0, keep_copies=True),
-            engine="daft",
-        )
 
 
 @pytest.mark.parametrize(
@@ -243,9 +236,8 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
     "place, survives",
     [
         ("helpers.cleaning.text.clean_post", 1),
-        ("helpers.corpus.signatures.find_signatures", 3),
-        ("helpers.corpus.near_duplicates.near_pairs", 3),
-        ("helpers.corpus.deduplicate.write_posts", 3),
+        ("helpers.corpus.merge._begin_step", 3),
+        ("helpers.corpus.merge.write_posts", 3),
         ("helpers.corpus.collect.write_json", 1),
         ("helpers.corpus.collect.corpus_statistics", 3),
     ],
@@ -479,7 +471,7 @@ def test_the_form_of_a_name_makes_no_second_author(tmp_path, outputs, monkeypatc
     assert {row[0] for row in load("a")} == shown
     # whatever the order of parts, the number of workers and the engine
     (folder / "a.jsonl").rename(folder / "c.jsonl")
-    monkeypatch.setattr(daft_engine, "map_parts", corpus._run_jobs)
+    monkeypatch.setitem(corpus.ENGINES, "daft", corpus.run_jobs)
     gathered("b", folder, workers=2, engine="daft", pseudonymise=pseudonymise)
     assert posts_of("a").read_bytes() == posts_of("b").read_bytes()
 

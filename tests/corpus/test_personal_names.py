@@ -20,7 +20,7 @@ def known(tmp_path, texts, people, heard=(), parts=1):
     ]
     masked = personal_names.names_to_mask(listed, heard, used)
     first_words = {words[0] for words in masked}
-    return [personal_names.mask_known_names(text, masked, first_words) for text in texts]
+    return [personal_names.mask_known_names(masked, first_words, text) for text in texts]
 
 
 def test_names_of_a_corpus_are_masked_and_words_are_not(tmp_path):
@@ -102,7 +102,7 @@ def test_a_surname_that_is_no_plain_word_ends_the_name_and_nothing_else():
         ("I told Jane Smith@x and Bob Lee", "I told @user@x and @user"),
         ("as I told Jane Smith and Bob", "as I told @user and @user"),
     ):
-        assert personal_names.mask_known_names(text, names, first_words) == masked
+        assert personal_names.mask_known_names(names, first_words, text) == masked
 
 
 def test_a_path_says_nothing_about_a_name(tmp_path):
@@ -152,5 +152,5 @@ def test_hostile_texts_cost_linear_time(piece):
     text = piece * (400_000 // len(piece))
     names = {("doe",): False, ("doe", "doe"): True}
     start = time.perf_counter()
-    personal_names.mask_known_names(text, names, {words[0] for words in names})
+    personal_names.mask_known_names(names, {words[0] for words in names}, text)
     assert time.perf_counter() - start < 5  # quadratic cost would be minutes

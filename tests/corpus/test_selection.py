@@ -7,8 +7,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.corpus import selection as corpus
-from helpers.corpus.selection import Selection
+from helpers.corpus import posts_table as corpus
+from helpers.corpus.posts_table import Selection
 from tests.factories import posts_table
 
 

@@ -11,8 +11,7 @@ import pytest
 from helpers.core import paths
 from helpers.core.parameters import memory_size
 from helpers.corpus.collect import CollectConfig
-from helpers.corpus.posts_table import open_database
-from helpers.corpus.selection import Selection
+from helpers.corpus.posts_table import Selection, open_database
 from helpers.encoders.stream import StreamConfig
 from helpers.evaluation.linking import LinkingConfig
 from helpers.runs.stages import Stage, stages

@@ -18,7 +18,7 @@ import pytest
 
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core.artifacts import write_checksum
-from helpers.corpus import daft_engine
+from helpers.corpus import workers
 from helpers.tokens import store as store_module
 from helpers.tokens.batch import make_batch
 from helpers.tokens.samplers import SamplerConfig, make_sampler
@@ -279,7 +279,7 @@ class TestWorkers:
                 run_jobs=run_jobs,
             )
             for number, run_jobs in enumerate(
-                (run_serially, partial(daft_engine.map_parts, workers=2))
+                (run_serially, partial(workers.run_by_daft, workers=2))
             )
         ]
         assert (

@@ -1,0 +1,521 @@
+"""The merge against plain Python on small random corpora, and many partitions against one."""
+
+import random
+import shutil
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.corpus import merge as merge_module
+from helpers.corpus.collect import PART, CollectConfig
+from helpers.corpus.merge import NORMAL, SQL, MergeSettings, Tables, merge, minhash
+from helpers.corpus.posts_table import open_database
+
+MIN_WORDS = 8  # these are the constants of steps.sql
+SHINGLE = 3
+MAX_RUN_WORDS = 24
+MIN_POSTS = 3
+MIN_SHARE = 0.03
+MIN_EXCLUSIVE = 0.9
+MAX_AUTHORS = 6
+
+PLAIN = MergeSettings(
+    min_chars=1, near_duplicate=0, keep_copies=True, strip_signatures=False, names={}
+)
+
+
+def write_rows(path, texts, authors=None):
+    """A part with one post a second."""
+    authors = authors or ["a"] * len(texts)
+    times = list(range(len(texts)))
+    columns = [authors, times, ["t"] * len(texts), texts, [None] * len(texts)]
+    pq.write_table(pa.table(columns, schema=PART), path)
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Function of texts, authors and settings that gives tables with the step "posts" made."""
+    with open_database(tmp_path / "work") as connection:
+
+        def make(texts, authors=None, **changes):
+            write_rows(tmp_path / "part.parquet", texts, authors)
+            chosen = MergeSettings(**vars(PLAIN) | changes)
+            made = Tables(connection, [tmp_path / "part.parquet"], chosen)
+            made.run("masked")
+            made.run("posts")
+            return made
+
+        yield make
+
+
+@pytest.fixture
+def macros():
+    """A connection with the functions of the steps."""
+    with duckdb.connect() as connection:
+        merge_module._prepare(connection, PLAIN, [""], 0)
+        connection.execute(SQL["views"])
+        yield connection
+
+
+def near_copies(made):
+    """Seconds of the posts that are near copies."""
+    for step in ("bands", "pairs", "shingled", "near_copies"):
+        made.run(step)
+    query = "SELECT time FROM posts SEMI JOIN near_copies USING (post)"
+    return {second for (second,) in made.connection.execute(query).fetchall()}
+
+
+def signature_words(made):
+    """Number of words that are cut from each post, in order of time."""
+    for number in range(merge_module.MAX_ROUNDS):
+        for step in ("candidates", "marks", "signed"):
+            made.run(step, number)
+    query = """
+        SELECT coalesce(sum(words), 0)::INT FROM posts p LEFT JOIN signed s ON p.post = s.post
+        GROUP BY time ORDER BY time"""
+    return [words for (words,) in made.connection.execute(query).fetchall()]
+
+
+def shingles(text):
+    words = text.split()
+    return {" ".join(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1)}
+
+
+def true_jaccard(left, right):
+    left, right = shingles(left), shingles(right)
+    return len(left & right) / len(left | right) if left | right else 0.0
+
+
+def variants(seed, texts=60, words=40, vocabulary=400):
+    """Random texts, each followed by copies with more and more words changed."""
+    rng = random.Random(seed)
+    word = [f"w{i}é" if i % 7 == 0 else f"w{i}" for i in range(vocabulary)]
+    out = []
+    for _ in range(texts):
+        text = [rng.choice(word) for _ in range(rng.randint(3, words))]
+        out.append(" ".join(text))
+        for _ in range(rng.randint(0, 4)):
+            text = list(text)
+            for _ in range(rng.choice([0, 0, 1, 1, 2, 6])):
+                text[rng.randrange(len(text))] = rng.choice(word)
+            out.append(" ".join(text))
+    return out
+
+
+def test_normal_text_is_what_python_makes_of_it():
+    texts = [
+        "  Two\twords ",
+        "a\u00a0b\u2003c\u3000d",
+        "x\n\n\r\ny\x0b\x0cz\x85",
+        "MiXed Étude",
+        "",
+        "\x1c a \x1f",
+    ]
+    connection = duckdb.connect()
+    connection.register("frame", pd.DataFrame({"n": range(len(texts)), "text": texts}))
+    found = connection.execute(f"SELECT {NORMAL} FROM frame ORDER BY n").fetchall()
+    assert [row[0] for row in found] == [" ".join(text.lower().split()) for text in texts]
+
+
+def hashed(connection, texts):
+    """The hashes of the runs of SHINGLE words of each text, an Arrow list each."""
+    words = [text.split() for text in texts]
+    connection.register("frame", pd.DataFrame({"n": range(len(texts)), "words": words}))
+    query = "SELECT shingles(words) AS hashes FROM frame ORDER BY n"
+    return connection.sql(query).to_arrow_table().column("hashes").combine_chunks()
+
+
+def test_equal_runs_of_words_have_equal_hashes_and_others_do_not(macros):
+    texts, seen = ["", "one", "one two", *variants(1, 30), "déjà vu encore"], {}
+    for text, hashes in zip(texts, hashed(macros, texts).to_pylist(), strict=True):
+        words = text.split()
+        runs = [" ".join(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1)]
+        assert len(hashes) == len(runs)
+        assert all(seen.setdefault(run, value) == value for run, value in zip(runs, hashes))
+    assert len(set(seen.values())) == len(seen) > 100
+
+
+def test_jaccard_is_exact(macros):
+    texts = variants(2)
+    rng = random.Random(2)
+    pairs = [(rng.randrange(len(texts)),) * 2 for _ in range(5)]
+    pairs += [(i, j) for i in range(len(texts)) for j in range(max(0, i - 3), i)]
+    pairs = [pair for pair in pairs if min(len(texts[n].split()) for n in pair) >= SHINGLE]
+    left, right = ([texts[pair[side]] for pair in pairs] for side in (0, 1))
+    columns = {"n": range(len(pairs)), "a": hashed(macros, left), "b": hashed(macros, right)}
+    macros.register("compared", pa.table(columns))
+    found = macros.sql("SELECT jaccard(a, b) FROM compared ORDER BY n").fetchnumpy()
+    assert next(iter(found.values())) == pytest.approx(
+        [true_jaccard(a, b) for a, b in zip(left, right)], abs=1e-12
+    )
+
+
+def test_minhash_estimates_jaccard(macros):
+    rng = random.Random(3)
+    left, right = [], []
+    for _ in range(300):
+        text = [f"w{rng.randrange(3000)}" for _ in range(60)]
+        changed = [
+            word if rng.random() > 0.15 * rng.random() else f"v{rng.randrange(3000)}"
+            for word in text
+        ]
+        left.append(" ".join(text))
+        right.append(" ".join(changed))
+    signatures = [
+        minhash(hashed(macros, ["skipped", *texts])[1:]) for texts in (left, right)
+    ]  # a slice, as batches are
+    estimate = (signatures[0] == signatures[1]).mean(1)
+    true = np.array([true_jaccard(a, b) for a, b in zip(left, right, strict=True)])
+    error = estimate - true
+    spread = np.sqrt(true * (1 - true) / merge_module.PERMUTATIONS).mean()
+    assert true.std() > 0.1
+    assert abs(error.mean()) < 0.01  # 0.05 / sqrt(300) is 0.003
+    assert error.std() < 1.1 * spread  # no worse than as many independent permutations would give
+
+
+def test_rows_per_band_keep_the_promised_recall():
+    for similarity in (0.3, 0.5, 0.8, 0.9, 1.0):
+        rows = merge_module.rows_per_band(similarity)
+        assert 1 - (1 - similarity**rows) ** (merge_module.PERMUTATIONS // rows) >= 0.995
+    assert merge_module.rows_per_band(0.8) == 4
+
+
+@pytest.mark.parametrize("similarity", [0.5, 0.8, 1.0])
+def test_near_finds_the_posts_that_copy_an_earlier_one(similarity, tables):
+    texts = variants(4, texts=120)
+    found = near_copies(tables(texts, near_duplicate=similarity))
+    expected = {
+        i
+        for i, text in enumerate(texts)
+        if len(text.split()) >= MIN_WORDS
+        and any(
+            len(texts[j].split()) >= MIN_WORDS and true_jaccard(text, texts[j]) >= similarity
+            for j in range(i)
+        )
+    }
+    assert found == expected and len(expected) > 20
+
+
+def test_near_handles_a_form_letter_sent_a_thousand_times(tables):
+    letter = "this is the monthly reminder of the list that you are on as of today"
+    texts = [f"dear member {i} {letter}" for i in range(1000)]
+    assert near_copies(tables(texts, near_duplicate=0.6)) == set(range(1, 1000))
+
+
+@pytest.mark.parametrize("similarity", [-1, 1.01, float("nan")])
+def test_an_impossible_similarity_is_refused_before_any_work(similarity):
+    with pytest.raises(ValueError, match="'near_duplicate' is "):
+        CollectConfig.of({"source": "demo", "near_duplicate": similarity})
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet=["a", " ", "\n", "\t", "\u00a0", "\u2028", "\x1f", "\u3000", "\x85"]))
+def test_normal_text_has_single_blanks_for_white_space(text):
+    query = f"SELECT {NORMAL} FROM (SELECT $text AS text)"
+    assert duckdb.execute(query, {"text": text}).fetchall()[0][0] == " ".join(text.split())
+
+
+def find_slowly(texts, authors, authors_each):
+    """The rule of signatures word for word, one round after the other."""
+    left = [text.split() for text in texts]
+    cuts, fresh = [0] * len(texts), set(range(len(texts)))
+    for _ in range(merge_module.MAX_ROUNDS):
+        ends = {}
+        for i, words in enumerate(left):
+            for length in range(1, min(MAX_RUN_WORDS, len(words)) + 1):
+                prior = words[-length - 1] if len(words) > length else None
+                ends.setdefault(tuple(words[-length:]), []).append((authors[i], prior, i in fresh))
+        labels = set()
+        for run, uses in ends.items():
+            owners = []
+            for author in {author for author, _, _ in uses}:
+                priors = [prior for who, prior, _ in uses if who == author]
+                share = len(priors) / authors.count(author)
+                if (
+                    len(priors) >= MIN_POSTS
+                    and share >= MIN_SHARE
+                    and len(set(priors)) >= MIN_POSTS
+                ):
+                    owners.append((author, len(priors)))
+            if 1 <= len(owners) <= max(1, min(MAX_AUTHORS, len(set(authors)) // authors_each)):
+                if sum(count for _, count in owners) >= MIN_EXCLUSIVE * len(uses):
+                    new = {who for who, _, is_fresh in uses if is_fresh}
+                    labels |= {(author, run) for author, _ in owners if author in new}
+        fresh = set()
+        for i, words in enumerate(left):
+            lengths = range(min(MAX_RUN_WORDS, len(words)), 0, -1)
+            best = next((n for n in lengths if (authors[i], tuple(words[-n:])) in labels), 0)
+            if best:
+                left[i], cuts[i] = words[:-best], cuts[i] + best
+                fresh.add(i)
+    return cuts
+
+
+@pytest.mark.parametrize("seed, crowd", [(0, 200), (1, 6), (2, 4), (3, 1)])
+def test_signatures_follow_the_rule(seed, crowd, tables):
+    rng = random.Random(seed)
+    vocabulary = [f"w{i}" for i in range(30)]
+    common = ["thanks!", "best wishes,", "hope this helps"]
+    texts, authors = [], []
+    for number in range(12):
+        own = [
+            f"cheers, name{number // 2}",
+            " ".join(f"sig{number}x{i}" for i in range(rng.choice([3, 30]))),
+            "-z",
+        ]
+        for _ in range(rng.choice([5, 20, 120])):
+            text = [rng.choice(vocabulary) for _ in range(rng.randint(1, 12))]
+            text += rng.choice(
+                [[], [rng.choice(common)], [own[0]], [own[0], own[1]], [rng.choice(common), own[2]]]
+            )
+            texts.append(" ".join(text))
+            authors.append(f"a{number}")
+    made = tables(texts, authors)
+    made.connection.execute(f"SET VARIABLE authors_each = {crowd}")
+    expected = find_slowly(texts, authors, crowd)
+    assert signature_words(made) == expected and sum(map(bool, expected)) > 50
+
+
+def test_names_go_and_style_stays(tables):
+    rng = random.Random(0)
+    texts, authors = [], []
+    for author in ("ann", "bob", "cy", "dee"):
+        for _ in range(40):
+            body = " ".join(f"w{rng.randrange(200)}" for _ in range(8))
+            texts.append(
+                f"{body} thanks! best wishes, {author} smith"
+                if author < "cy"
+                else f"{body} thanks!"
+            )
+            authors.append(author)
+    made = tables(texts, authors)
+    signature_words(made)
+    made.run("shortened")
+    rows = made.connection.execute("SELECT text FROM left_posts ORDER BY time").fetchall()
+    left = [text for (text,) in rows]
+    assert not any(author in text for author, text in zip(authors, left, strict=True))
+    assert all("thanks!" in text for text in left[80:])
+
+
+def test_one_person_with_several_addresses_is_found_in_a_large_corpus(tables):
+    texts = [f"w{i} x{i} jane doe" for i in range(60)] + [f"post number{i}" for i in range(1000)]
+    authors = [f"jane{i % 3}" for i in range(60)] + [f"a{i}" for i in range(1000)]
+    assert signature_words(tables(texts, authors)) == [2] * 60 + [0] * 1000
+
+
+@pytest.mark.parametrize("posts, cut", [(50, 10), (2, 0)])
+def test_a_form_letter_is_no_signature_before_the_words_that_vary(tables, posts, cut):
+    letter = "the build is broken again see the log for details"
+    texts = [f"week {number} {letter}" for number in range(posts)] + ["hello there"] * 3
+    made = tables(texts, ["a"] * posts + ["b"] * 3)
+    assert signature_words(made) == [cut] * posts + [0] * 3
+
+
+@pytest.mark.parametrize(
+    "text, words, left",
+    [
+        ("a b  c\n-- \nJane Doe", 2, "a b  c\n--"),
+        ("a b", 2, ""),
+        ("a b", 5, ""),
+        (" a b ", 1, " a"),
+        ("a\u00a0b", 1, "a"),
+        ("", 1, ""),
+        ("a\u2003b\u3000c", 2, "a"),
+    ],
+)
+def test_cut_takes_words_from_the_end(macros, text, words, left):
+    assert macros.execute("SELECT cut_words(?, ?)", [text, words]).fetchall() == [(left,)]
+
+
+SETTINGS = {
+    "min_chars": 10,
+    "near_duplicate": 0.8,
+    "keep_copies": False,
+    "strip_signatures": True,
+    "names": {("mary",): True, ("bob", "lee"): False},
+}
+AUTHORS = [f"u{number:02d}" for number in range(40)]
+
+
+def write_parts(folder, seed, posts=1000, row_group_size=None):
+    """Part files with copies, near copies, names, signatures of one author, and equal times."""
+    rng = random.Random(seed)
+    words = ["Mary", "bob lee", *(f"w{n}É" if n % 7 == 0 else f"W{n}" for n in range(250))]
+    texts, rows = [], []
+    for _ in range(posts):
+        author = AUTHORS[min(int(rng.expovariate(0.15)), 39)]
+        text = [rng.choice(words) for _ in range(rng.randint(3, 30))]
+        if texts and rng.random() < 0.5:
+            text = list(rng.choice(texts))
+            for _ in range(rng.choice([0, 1, 1, 2])):
+                text[rng.randrange(len(text))] = rng.choice(words)
+        texts.append(text)
+        if (
+            author in AUTHORS[:6] and rng.random() < 0.5
+        ):  # what is left of some is a copy of another post
+            text = [
+                *text,
+                *f"kind regards of {author}".split(),
+                *["PS:", author] * (rng.random() < 0.4),
+            ]
+        rows.append(
+            (
+                author,
+                1_600_000_000 + rng.randrange(300),
+                rng.choice("xyz"),
+                rng.choice(["  ", " "]).join(text),
+                None,
+            )
+        )
+    files = [folder / f"{number}.parquet" for number in range(3)]
+    for number, file in enumerate(files):
+        pq.write_table(
+            pa.table(list(zip(*rows[number::3], strict=True)), schema=PART), file, row_group_size
+        )
+    return files
+
+
+def in_turn(function, jobs):
+    """The jobs one after the other: steps know nothing of who runs them."""
+    return [function(*job) for job in jobs]
+
+
+def merged(folder, files, run_jobs=None, **changes):
+    """Counts and bytes of the table of a merge; with ``run_jobs``, of one in partitions."""
+    target = folder / "merged.table"
+    chosen = MergeSettings(**SETTINGS | changes)
+    counts = merge(files, target, chosen, folder / "scratch", run_jobs=run_jobs)
+    assert all(number >= 0 for number in counts.values())
+    return counts, target.read_bytes()
+
+
+@pytest.fixture
+def small_partitions(monkeypatch):
+    monkeypatch.setattr(merge_module, "PARTITION_POSTS", 400)
+
+
+@pytest.mark.parametrize(
+    "seed, changes",
+    [
+        (1, {}),
+        (2, {"near_duplicate": 0.5, "names": {}}),
+        (3, {"near_duplicate": 0, "strip_signatures": False}),
+        (4, {"near_duplicate": 0, "keep_copies": True, "min_chars": 30}),
+    ],
+)
+def test_partitions_give_the_bytes_of_one_machine(tmp_path, small_partitions, seed, changes):
+    files = write_parts(tmp_path, seed)
+    counts, table = merged(tmp_path, files, **changes)
+    assert (counts, table) == merged(tmp_path, files, in_turn, **changes)
+    assert (counts["duplicate"] > 50) == ("keep_copies" not in changes)
+    assert bool(counts["names_masked"]) == ("names" not in changes)
+    assert bool(counts["signatures_cut"]) == ("strip_signatures" not in changes)
+    assert bool(counts["near_duplicate"]) == bool(changes.get("near_duplicate", 1))
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_there_are_no_more_partitions_than_may_be(tmp_path, monkeypatch):
+    files = write_parts(tmp_path, 4)
+    alone = {"near_duplicate": 0, "strip_signatures": False}  # the other steps take long
+    expected = merged(tmp_path, files, **alone)
+    partitions = []
+
+    def count_jobs(function, jobs):
+        if jobs[0][0] == "posts":
+            partitions.append(len(jobs))
+        return in_turn(function, jobs)
+
+    monkeypatch.setattr(merge_module, "PARTITION_POSTS", 60)
+    assert merged(tmp_path, files, count_jobs, **alone) == expected
+    monkeypatch.setattr(merge_module, "MAX_PARTITIONS", 5)
+    assert merged(tmp_path, files, count_jobs, **alone) == expected
+    assert 5 < partitions[0] <= 17 and partitions[1] == 5
+
+
+@pytest.mark.parametrize("run_jobs", [None, in_turn])
+@pytest.mark.parametrize("posts", [0, 1, 5])
+def test_hardly_any_posts(tmp_path, posts, run_jobs):
+    texts = [f"a text with the number {number}" for number in range(posts)]
+    write_rows(tmp_path / "few.parquet", texts)
+    target = tmp_path / "posts.table"
+    chosen = MergeSettings(**SETTINGS)
+    counts = merge(
+        [tmp_path / "few.parquet"], target, chosen, tmp_path / "scratch", run_jobs=run_jobs
+    )
+    assert target.exists() == bool(posts) and set(counts.values()) == {0}
+    assert not posts or pq.read_metadata(target).num_rows == posts
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop_before(name, last=-1):
+    """A way to run jobs that stops at a step, after its job of this number."""
+
+    def run_jobs(function, jobs):
+        results = []
+        for job in jobs:
+            if job[0] == name and job[2] > last:
+                raise Stopped
+            results.append(function(*job))
+        return results
+
+    return run_jobs
+
+
+def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(tmp_path, small_partitions):
+    files = write_parts(tmp_path, 1)
+    expected = merged(tmp_path, files)
+    with pytest.raises(Stopped):
+        merged(tmp_path, files, stop_before("bands", 1))
+    (damaged,) = (tmp_path / "scratch").glob("*/posts-0/00001.parquet")
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    made = []
+
+    def note_made(function, jobs):
+        results = in_turn(function, jobs)
+        made.extend(job for job, result in zip(jobs, results) if result)
+        return results
+
+    assert merged(tmp_path, files, note_made) == expected
+    before = [job for job in made if job[0] not in ("pairs", "shingled", "near_copies", "final")]
+    assert before == [("posts", 0, 1), ("bands", 0, 2)]
+
+
+@pytest.fixture(scope="module")
+def died(tmp_path_factory):
+    """A folder of parts, and of the partitions of a merge that died before its last steps."""
+    folder = tmp_path_factory.mktemp("died")
+    files = write_parts(folder, 1)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr(merge_module, "PARTITION_POSTS", 400)
+        merged(folder, files, stop_before("bands"))
+    return folder
+
+
+@pytest.mark.parametrize("changed", [{"names": {("one",): False}}, {"min_chars": 60}, None])
+def test_partitions_of_other_settings_or_files_are_not_continued(
+    died, tmp_path, small_partitions, changed
+):
+    folder = shutil.copytree(died, tmp_path / "copy")
+    assert list((folder / "scratch").glob("*/copies-1/*.parquet"))
+    files = sorted(folder.glob("*.parquet"))
+    if changed is None:
+        files = write_parts(folder, 2)
+    many = merged(folder, files, in_turn, **changed or {})
+    assert many == merged(folder, files, **changed or {})
+
+
+def test_authors_are_shown_by_another_name(tmp_path):
+    write_rows(tmp_path / "part.parquet", ["one text", "two texts"], ["ANN", "ann"])
+    shown = {"ANN": "Ann", "ann": "Ann"}
+    chosen = MergeSettings(**vars(PLAIN) | {"shown_names": shown})
+    merge([tmp_path / "part.parquet"], tmp_path / "posts.table", chosen, tmp_path / "scratch")
+    assert pq.read_table(tmp_path / "posts.table")["author"].to_pylist() == ["Ann", "Ann"]

@@ -37,19 +37,19 @@ from ..cleaning.authors import (
     same_author,
 )
 from ..cleaning.markup import plain_text
-from ..core import made
 from ..core.artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
+    folder_lock,
     is_current,
+    note,
     read_json,
     verify_checksum,
     write_checksum,
     write_json,
 )
 from ..core.config import Config
-from ..core.locks import folder_lock
 from ..core.paths import Run
 from ..core.progress import progress_bar
 from . import daft_engine, deduplicate, personal_names
@@ -185,7 +185,7 @@ def collect(
     """
     if config.keep_copies and engine == "daft":
         raise ValueError("keep_copies: the engine daft drops copies; take the engine duckdb")
-    with folder_lock(run.folder, wait=True):
+    with folder_lock(run.folder):
         card = _collect(run, config, memory_limit, workers, engine)
     if not quiet:
         for line in loss_lines(card, config.location, config.columns):
@@ -203,7 +203,7 @@ def _collect(run, config, memory_limit, workers, engine):
     files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
     _remove_leftovers(run, files)
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
-        made.note(run.data_card, posts, run.folder / "collect")
+        note(run.data_card, posts, run.folder / "collect")
         return read_json(run.data_card)
 
     run_jobs = daft_engine.map_parts if engine == "daft" else _run_jobs
@@ -230,7 +230,7 @@ def _collect(run, config, memory_limit, workers, engine):
     card |= _facts(posts, card, known_words, config)
     card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
     write_json(run.data_card, card)
-    made.note(folder)
+    note(folder)
     return read_json(run.data_card)
 
 

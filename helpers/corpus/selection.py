@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
+from ..core.artifacts import folder_lock
 from ..core.config import Config
-from ..core.locks import folder_lock
 from .posts_table import open_database, query_scalar, write_posts
 
 
@@ -74,7 +74,7 @@ def select_posts(
         Where no author is left.
     """
     out_path = Path(out_path)
-    with folder_lock(out_path.parent, wait=True):
+    with folder_lock(out_path.parent):
         return _select_posts(posts_path, out_path, selection, memory_limit)
 
 

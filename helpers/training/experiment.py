@@ -14,10 +14,8 @@ import pandas as pd
 import torch
 from pydantic import Field
 
-from ..core import made
-from ..core.artifacts import fingerprint_of, read_json, write_json
+from ..core.artifacts import fingerprint_of, folder_lock, note, read_json, write_json
 from ..core.config import Config
-from ..core.locks import folder_lock
 from ..core.paths import checked_name
 from ..encoders.base import Encoder
 from ..encoders.stream import StreamConfig, build_stream_encoder
@@ -159,7 +157,7 @@ def run_experiment(
             if tokenizer:
                 tokenizers.save_tokenizer(tokenizer, folder)
         history = trainer.train(draw, _score(ranked, experiment.sampler), begin)
-        made.note(folder)
+        note(folder)
         summary = checkpoints.read_summary(folder)
     return Trained(encoder.eval(), experiment, history, summary, folder)
 

@@ -17,7 +17,7 @@ from helpers.core import paths
 from helpers.runs.__main__ import main
 from helpers.runs.stages import stages
 from helpers.sources.demo_csv import write_demo_csv
-from tests.toy_runs import execute_in_process, notebook
+from tests.toy_runs import notebook, use_no_processes
 
 IMPORTS = """
 from helpers.core import paths, results
@@ -27,7 +27,7 @@ from helpers.encoders.stream import stream_config
 from helpers.evaluation.pan_files import write_answers
 from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
 from helpers.losses import LossConfig
-from helpers.runs.pipeline import ensure
+from helpers.runs.stages import ensure
 from helpers.splits import TimeSplit
 from helpers.splits.assignment import make_split
 from helpers.tokens.samplers import SamplerConfig
@@ -83,8 +83,7 @@ write_answers(files.folder / "answers/ranks.jsonl", list(map(str, ranks.index)),
 """
 CELLS = {"01_collect": COLLECT, "02_tokens": TOKENS, "03_train": TRAIN, "04_rank": RANK}
 MEASURED = re.compile("seconds|checksum|sha256")  # keys with other values in an equal run
-# hidden files, what is put aside, and what is needed only to continue a training
-LEFT_OUT = (".", "results.damaged", "last.safetensors")
+LEFT_OUT = (".", "last.safetensors")  # hidden files; what is needed only to continue a training
 QUICK = {
     "data_card.json": "flipped",
     "posts/train.parquet": "deleted",
@@ -101,7 +100,7 @@ QUICK = {
 
 def use_toy_project(patch, folder):
     """Make the commands of a test use the notebooks and parameters of a folder, without kernels."""
-    patch.setattr("papermill.execute_notebook", execute_in_process)
+    use_no_processes(patch)
     patch.setattr(paths, "NOTEBOOKS", folder / "notebooks")
     patch.setattr(paths, "PARAMS", folder / "params")
     patch.setenv("AUTHORBOOK_OUTPUTS", str(folder / "outputs"))
@@ -140,12 +139,12 @@ def contents(folder):
 
 def shared(path):
     """The content of a file without what is measured."""
-    if path.name in ("steps.json", "results.csv.sha256"):
+    if path.name == "steps.json":
         return None
     if path.suffix == ".json":
         value = json.loads(path.read_text())
-        if "inventory" in value:
-            return list(value["inventory"])
+        if "made" in value:
+            return list(value["made"])
         return {key: value[key] for key in value if not MEASURED.search(key)}
     if path.suffix == ".csv":
         table = pd.read_csv(path, dtype=str).drop(columns="seconds")

@@ -9,7 +9,7 @@ from ..core.artifacts import read_json
 from ..tokens import store
 from ..tokens.batch import Samples
 from ..tokens.tokenizer import Tokenizer, load_tokenizer
-from . import pipeline
+from . import stages
 
 OWN_SPLITS = ("train", "dev", "test", "seen")
 
@@ -35,7 +35,7 @@ def open_stores(run: str, splits: Iterable[str]) -> tuple[Tokenizer, dict[str, s
         another run has no such split
     """
     files = paths.Run(run)
-    pipeline.ensure(run, "02_tokenizer", files.tokens / "test" / "store.json")
+    stages.ensure(run, "02_tokenizer", files.tokens / "test" / "store.json")
     words = load_tokenizer(files.tokenizer)
     stores = {}
     for split in dict.fromkeys(splits):
@@ -108,7 +108,7 @@ def _posts_of_guest(name):
     """Return the posts table of another run, or of one of its splits, which is collected first."""
     run, split = _guest_and_split(name)
     guest = paths.Run(run)
-    pipeline.ensure(run, "01_collect", guest.posts / "split.json")
+    stages.ensure(run, "01_collect", guest.posts / "split.json")
     posts = guest.posts / f"{split}.parquet"
     if not posts.exists():
         raise ValueError(f"the run {run!r} has no split {split!r}, for {name!r}")

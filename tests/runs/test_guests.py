@@ -6,7 +6,7 @@ import pytest
 from helpers.cleaning.authors import pseudonym_key, pseudonymiser
 from helpers.core import paths
 from helpers.core.artifacts import write_json
-from helpers.runs.token_stores import describe_overlap, open_stores
+from helpers.runs.guests import describe_overlap, open_stores
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes, save_tokenizer

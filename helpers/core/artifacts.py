@@ -228,16 +228,23 @@ def note(*files: str | Path) -> None:
 def noted(notes: str | Path, folder: str | Path) -> dict[str, int]:
     """Return what is noted in a file and lies in a folder: name of a file there -> its size.
 
-    Hidden files and SPARE are left out.
+    Parameters
+    ----------
+    notes : str or Path
+        the file with the notes of a stage
+    folder : str or Path
+        the folder; its hidden files and SPARE are left out
     """
     folder = os.path.abspath(folder)
-    sizes = {}
+    files = set()
     for line in Path(notes).read_text("utf-8").splitlines():
         path = Path(json.loads(line))
-        for file in [path, *path.rglob("*")]:
-            if file.is_relative_to(folder) and file.is_file():
-                if not file.name.startswith((".", SPARE)):
-                    sizes[file.relative_to(folder).as_posix()] = file.stat().st_size
+        files |= {path, _checksum_path(path), *path.rglob("*")}
+    sizes = {}
+    for file in sorted(files):
+        if file.is_relative_to(folder) and file.is_file():
+            if not file.name.startswith((".", SPARE)):
+                sizes[file.relative_to(folder).as_posix()] = file.stat().st_size
     return sizes
 
 

@@ -239,16 +239,16 @@ def _imports():
     The room ``runs`` is left out: how notebooks are run and shown does not change what they find.
     Whoever imports a module imports its package, and a registry imports its whole package.
     """
-    with packages_of("notebooks"):
-        import grimp
+    import grimp
 
     graph = grimp.build_graph("helpers", cache_dir=None)
-    for name in graph.find_descendants("helpers.runs"):
+    for name in {"helpers.runs"} | graph.find_descendants("helpers.runs"):
         graph.remove_module(name)
     for name in graph.modules - {"helpers"}:
         path = _module_path(name)
         package = name.rpartition(".")[0]
-        graph.add_import(importer=name, imported=package)
+        if package != "helpers":
+            graph.add_import(importer=name, imported=package)
         if REGISTRY.search(path.read_text("utf-8")):
             room = name if path.name == "__init__.py" else package
             for member in graph.find_children(room) - {name}:
@@ -365,13 +365,7 @@ def failure(error: Exception) -> str:
 
 
 def start(stage: Stage) -> None:
-    """Run a stage in a process of its own, and wait for its end; a current one is not started.
-
-    Raises
-    ------
-    StageFailed
-        where it fails
-    """
+    """Run a stage in a process of its own, and wait for its end; a current one is not started."""
     if stage.is_current:
         return
     launcher = shlex.split(os.environ.get(LAUNCHER, ""))
@@ -468,7 +462,8 @@ def run_stages(todo: list[Stage], jobs: int = 1) -> None:
             if future.exception():
                 waiting.clear()
         if not finished:
-            print(*map(_progress, running.values()), sep="\n", flush=True)
+            for stage in running.values():
+                _print_progress(stage)
     for future in done:
         future.result()  # raises what failed
 
@@ -481,12 +476,12 @@ def _outcome(stage):
     return f"{artifacts.read_json(stage.record)['seconds']:.0f} s"
 
 
-def _progress(stage):
-    """Return the name of a stage that runs, and the present text of its bar."""
-    text = ""
+def _print_progress(stage):
+    """Print the present text of a stage's bar, if it has one."""
     with suppress(OSError):
         text = stage.progress_file.read_text("utf-8", errors="replace")  # it may be half written
-    return f"{stage.name}: {printable(text)}"
+        if text:
+            print(f"{stage.name}: {printable(text)}", flush=True)
 
 
 def _main():

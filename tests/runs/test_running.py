@@ -343,7 +343,8 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path):
-    return Project(tmp_path)
+    yield Project(tmp_path)
+    (tmp_path / "go").touch()  # where a test has failed, too
 
 
 def ends(pid, seconds=10):

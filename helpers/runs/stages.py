@@ -92,7 +92,9 @@ class Stage:
     @property
     def is_current(self) -> bool:
         """Tell whether it was made from the same inputs, and all that it made is still there."""
-        if not self.output.exists() or not artifacts.is_current(self.record, self.fingerprint):
+        if not artifacts.is_current(self.record, self.fingerprint):
+            return False
+        if not artifacts.verify_checksum(self.output):
             return False
         folder = paths.Run(self.run).folder
         sizes = defaultdict(set)  # a later stage may have written a file again
@@ -323,7 +325,9 @@ def _execute_notebook(stage):
         papermill.execute_notebook(
             source, running, stage.parameters, cwd=paths.NOTEBOOKS, **PAPERMILL
         )
-        os.replace(running, stage.output)
+        with artifacts.atomic_write(stage.output) as partial:
+            os.replace(running, partial)
+        artifacts.write_checksum(stage.output)
         failed.unlink(missing_ok=True)
     except Exception as error:
         if running.stat().st_size:

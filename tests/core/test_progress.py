@@ -76,7 +76,7 @@ def test_a_stage_draws_no_bar_into_its_notebook_and_leaves_no_file(toy, seen, mo
     (output,) = nbformat.read(stage.output, as_version=4).cells[-1].outputs
     assert output.text.startswith(f"{stage.progress_file} training 0/4, ? left")
     files = sorted(path.name for path in stage.output.parent.glob("[!.]*"))
-    assert files == ["01_a.ipynb", "01_a.json"]
+    assert files == ["01_a.ipynb", "01_a.ipynb.sha256", "01_a.json"]
 
 
 def test_a_bar_in_a_notebook_is_text_like_any_other_and_leaves_nothing_where_it_is_short(

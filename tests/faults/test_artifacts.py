@@ -93,7 +93,7 @@ QUICK = {
     "models/TP-tiny/best.safetensors": "deleted",
     "models/TP-tiny/training.json": "deleted",
     "results.csv": "deleted",
-    "notebooks/02_tokens.ipynb": "deleted",
+    "notebooks/02_tokens.ipynb": "flipped",
     "notebooks/03_train.json": "cut",
 }
 
@@ -155,11 +155,14 @@ def shared(path):
 
 
 def break_file(path, fault):
-    """Delete a file, or cut off its last byte."""
-    data = path.read_bytes()
+    """Delete a file, cut off its last byte, or flip a bit in its middle."""
+    data = bytearray(path.read_bytes())
     path.unlink()
     if fault == "cut":
         path.write_bytes(data[:-1])
+    if fault == "flipped":
+        data[len(data) // 2] ^= 4
+        path.write_bytes(data)
 
 
 def differences(made, now):

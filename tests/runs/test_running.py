@@ -147,7 +147,8 @@ def test_a_failure_is_told_in_a_few_lines(toy, capsys, request, monkeypatch):
     request.getfixturevalue("without_kernels")
     notebook(toy / "notebooks/03_c.ipynb", "print('mended')")
     assert main(["demo"]) == 0
-    assert sorted(path.name for path in folder.glob("03*")) == ["03_c.ipynb", "03_c.json"]
+    names = ["03_c.ipynb", "03_c.ipynb.sha256", "03_c.json"]
+    assert sorted(path.name for path in folder.glob("03*")) == names
 
 
 @pytest.mark.usefixtures("without_kernels")

@@ -339,13 +339,14 @@ def _execute_notebook(stage):
 
 
 def _remove_broken_sets(stage):
-    """Remove the JSON files beside a lost file, by which code takes a set of files for whole."""
+    """Remove its JSON files beside and above a lost one, by which code takes a set for whole."""
     folder = paths.Run(stage.run).folder
-    for name in _made(stage.record):
-        path = folder / name
-        if path.suffix != ".json" and not path.exists():
-            for record in path.parent.glob("*.json"):
-                record.unlink()
+    files = [folder / name for name in _made(stage.record)]
+    single_files = (stage.output.parent, paths.Run(stage.run).results)
+    lost = [path for path in files if not path.exists() and path.parent not in single_files]
+    for path in files:
+        if path.suffix == ".json" and any(file.is_relative_to(path.parent) for file in lost):
+            path.unlink(missing_ok=True)
 
 
 def failure(error: Exception) -> str:

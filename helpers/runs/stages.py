@@ -351,22 +351,20 @@ def _remove_broken_sets(stage):
 
 def failure(error: Exception) -> str:
     """Return a few lines that say where and why the execution of a notebook stopped."""
-    if not hasattr(error, "traceback"):  # not in a cell: the kernel died, or could not start
-        kind = type(error).__name__
-        hint = " (often: out of memory)" if kind == "DeadKernelError" else ""
-        reason = f"{kind}: {error}"
-        if DISK_FULL.search(reason):
-            reason = disk_full(error)
-        return f"outside of its cells{hint}: {reason}"
-
-    where = f"in cell [{error.exec_count}]"
-    if DISK_FULL.search(error.evalue):
-        return f"{where}: {disk_full(error.evalue)}"
-    traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).splitlines()
-    # the name of the error is in the first line already
-    lines = [line for line in traceback if line.strip() and not line.startswith(error.ename)]
-    first = f"{where}: {error.ename}: {error.evalue}"
-    return "\n  ".join([first, *lines[-TRACEBACK_LINES:]])
+    where = "outside of its cells"
+    reason = f"{type(error).__name__}: {error}"
+    lines = []
+    if hasattr(error, "traceback"):
+        where = f"in cell [{error.exec_count}]"
+        reason = f"{error.ename}: {error.evalue}"
+        traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).splitlines()
+        # the name of the error is in the first line already
+        lines = [line for line in traceback if line.strip() and not line.startswith(error.ename)]
+    elif type(error).__name__ == "DeadKernelError":
+        where += " (often: out of memory)"
+    if DISK_FULL.search(reason):
+        return f"{where}: {disk_full(reason)}"
+    return "\n  ".join([f"{where}: {reason}", *lines[-TRACEBACK_LINES:]])
 
 
 def start(stage: Stage) -> None:

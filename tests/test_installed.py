@@ -206,7 +206,7 @@ def test_a_missing_extra_is_said(answers):
     assert answers["missing"] == {
         "figures": f"the package plotly {needs}",
         "training.loop": f"the package accelerate {needs}",
-        "runs.report": f"the package latex2mathml {needs}",
+        "runs.report": f"the package nbformat {needs}",
         "sources.zulip": f"the package selectolax {needs}",
     }
 

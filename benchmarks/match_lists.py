@@ -13,7 +13,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from ship import POSTS, store_as_in_use
+from ship import POSTS, add_measurements, store_as_in_use
 
 from helpers.accounts.encoder import MAX_TOKENS, AuthorEncoder
 from helpers.core import results
@@ -58,7 +58,7 @@ def measure(
     encoder : brings the line of the log-weights
     scores : result of :func:`score`
     name : of the encoder, in the table of results
-    file : the table of results
+    file : the folder of measurements
     split : name of the accounts
     """
     line = encoder.uses["gallery"].match
@@ -83,15 +83,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--encoder", default="open-small", help="one that ships, or a folder")
     parser.add_argument("--name", default="open-small", help="of its rows in the table of results")
-    parser.add_argument("--results", required=True, help="the table of results")
+    parser.add_argument("--results", required=True, help="the table of results, a CSV")
     parser.add_argument("--on", required=True, nargs="+", metavar="SPLIT=POSTS.parquet")
     parser.add_argument("--tokens", required=True, help="folder for tokens")
     options = parser.parse_args()
     encoder = AuthorEncoder.load(options.encoder)
+    measurements = Path(options.results).with_suffix("")
     for named_posts in options.on:
         split, _, posts = named_posts.partition("=")
         scores = score(encoder, Path(posts), Path(options.tokens) / split)
-        measure(encoder, scores, options.name, Path(options.results), split)
+        measure(encoder, scores, options.name, measurements, split)
+    add_measurements(measurements, Path(options.results))
 
 
 if __name__ == "__main__":

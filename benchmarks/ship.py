@@ -191,6 +191,13 @@ def name_of_row(model: str) -> str:
     return model.replace("_", "-")
 
 
+def add_measurements(folder: Path, table: Path) -> None:
+    """Write the measurements of a folder into a table, in place of its rows of the same ones."""
+    rows = pd.concat([results.read(table), results.read(folder)])
+    rows = rows.drop_duplicates([*results.KEY, "metric"], keep="last")
+    rows.to_csv(table, index=False)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--run", default="open", help="whose posts and models it is made of")
@@ -213,7 +220,7 @@ def main() -> None:
         "--sizes", action="store_true", help="measure calibration alone, at several sizes"
     )
     parser.add_argument("--name", default="open_small", help="of its rows in the table of results")
-    parser.add_argument("--results", required=True, help="the table of results")
+    parser.add_argument("--results", required=True, help="the table of results, a CSV")
     parser.add_argument(
         "--on",
         nargs="+",
@@ -234,15 +241,17 @@ def main() -> None:
     if options.calibrate:
         encoder = calibrated_anew(run, encoder, folder)
         encoder.save(folder)
+    measurements = Path(options.results).with_suffix("")
     with encoder.model(True, True).inference():  # the network prepares once for all measurements
         for each in options.on:
             split, _, posts = each.partition("=")
             tokens = folder.parent / f"{folder.name}-{split}"
             if options.sizes:
                 store = store_as_in_use(encoder, Path(posts), tokens)
-                measure_sizes(encoder, store, split, Path(options.results))
+                measure_sizes(encoder, store, split, measurements)
                 continue
-            measure(encoder, Path(posts), split, options.name, Path(options.results), tokens)
+            measure(encoder, Path(posts), split, options.name, measurements, tokens)
+    add_measurements(measurements, Path(options.results))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import nbformat
 from helpers.core import paths
 from helpers.core.artifacts import make_folder, make_private
 from helpers.runs import report
-from helpers.runs.pipeline import PAPERMILL
+from helpers.runs.stages import PAPERMILL
 
 # of a first cell: the question and the answer, which may have several paragraphs
 QUESTION_AND_ANSWER = re.compile(r"^\*\*Question.*?(?=^\*\*Paper|^\||\Z)", re.M | re.S)

@@ -13,7 +13,7 @@ import papermill
 
 from helpers.core import paths
 from helpers.core.artifacts import atomic_write
-from helpers.runs.pipeline import PAPERMILL, failure
+from helpers.runs.stages import PAPERMILL, failure
 
 KERNELSPEC = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 RENDERER = "plotly_mimetype+png"
@@ -30,7 +30,7 @@ def publish() -> None:
     ValueError
         where a cell fails or a figure cannot be drawn
     """
-    os.environ["PLOTLY_RENDERER"] = RENDERER
+    os.environ |= {"PLOTLY_RENDERER": RENDERER, "TQDM_DISABLE": "1"}
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         print(path.stem, flush=True)
         try:

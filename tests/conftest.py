@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from helpers.core import paths
 from tests.factories import posts_table, store_in_memory
 from tests.faults import tries
-from tests.toy_runs import execute_in_process, notebook
+from tests.toy_runs import notebook, use_no_processes
 
 # the same examples in every run of `make test`; `make torture` looks for new ones
 # a folder of the test may be used by all its examples; a machine that is busy is no failure
@@ -70,10 +70,8 @@ def make_store():
 
 @pytest.fixture
 def without_kernels(monkeypatch):
-    """papermill runs the cells in this process: for what does not depend on a kernel."""
-    import papermill
-
-    monkeypatch.setattr(papermill, "execute_notebook", execute_in_process)
+    """Stages run in this process: for what depends neither on a kernel nor on processes."""
+    use_no_processes(monkeypatch)
 
 
 @pytest.fixture

@@ -8,14 +8,13 @@ from datetime import UTC, datetime
 from functools import cache
 
 import nbformat
-import papermill
 import plotly.io
 from accelerate.state import AcceleratorState
 
 from helpers.core import paths
 from helpers.core.paths import Run
-from helpers.runs import pipeline, stages
-from tests.toy_runs import execute_in_process
+from helpers.runs import stages
+from tests.toy_runs import start_in_process, use_no_processes
 
 _letters = random.Random(0)
 WORDS = [
@@ -89,7 +88,7 @@ def smaller(run, changes):
     for name in sorted(changes, key=lambda name: name.partition(".")):
         stage = stage_of_name.get(name)
         if stage is None:
-            stage = stages.Stage(run, name, name, {"run": run}, "test")
+            stage = stages.Stage(run, name, {"run": run}, "test")
         parameters = dict(stage.parameters)
         for key, change in changes[name].items():
             parameters[key] = changed(stage.parameters.get(key), change)
@@ -117,13 +116,13 @@ def execute_here(todo, monkeypatch):
 
     A failure is the error of the cell, with its traceback.
     """
-    monkeypatch.setattr(papermill, "execute_notebook", execute_in_process)
+    use_no_processes(monkeypatch)
     monkeypatch.setattr(plotly.io.renderers, "default", "json")  # no browser
     for stage in todo:
         AcceleratorState._reset_state(True)  # a process has one precision
         try:
-            pipeline.execute(stage)
-        except pipeline.StageFailed as error:
+            start_in_process(stage)
+        except stages.StageFailed as error:
             raise error.__context__ from None
         finally:
             AcceleratorState._reset_state(True)
@@ -131,7 +130,7 @@ def execute_here(todo, monkeypatch):
 
 # what needs data, or a package that not all have
 SKIPPED = {
-    "token_stores",
+    "guests",
     "write_demo_csv",
     "read_posts",
     "tokenise_posts",

@@ -44,7 +44,7 @@ for name, (main, words) in commands.items():
     answers[name] = [code, out.getvalue(), errors.getvalue()]
 answers["vectors"] = authorbook.AuthorEncoder.load("open-small").encode([["a", "b"]]).shape
 answers["missing"] = {}
-for room in ("figures", "training.loop", "runs.markdown", "sources.zulip"):
+for room in ("figures", "training.loop", "runs.report", "sources.zulip"):
     try:
         __import__(f"authorbook.{room}")
     except ModuleNotFoundError as error:
@@ -206,7 +206,7 @@ def test_a_missing_extra_is_said(answers):
     assert answers["missing"] == {
         "figures": f"the package plotly {needs}",
         "training.loop": f"the package accelerate {needs}",
-        "runs.markdown": f"the package latex2mathml {needs}",
+        "runs.report": f"the package nbformat {needs}",
         "sources.zulip": f"the package selectolax {needs}",
     }
 

@@ -8,7 +8,7 @@ from unittest import mock
 import nbformat
 from IPython.display import display
 
-from helpers.core.made import NOTES
+from helpers.runs import stages
 
 KERNELSPEC = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 DECLARED = "\n".join(
@@ -36,8 +36,8 @@ def notebook(path, *cells, parameters=DECLARED):
     nbformat.write(make.new_notebook(cells=made, metadata=kernel), path)
 
 
-def execute_in_process(source, out, parameters, cwd, extra_arguments, **_):
-    """What papermill does in a kernel: run the cells, and note what they make."""
+def execute_in_process(source, out, parameters, cwd, **_):
+    """What papermill does in a kernel: run the cells."""
     book = nbformat.read(source, as_version=4)
     namespace = {"display": display}  # the one name that a kernel has and Python has not
     with (
@@ -45,15 +45,25 @@ def execute_in_process(source, out, parameters, cwd, extra_arguments, **_):
         contextlib.chdir(cwd),
         contextlib.redirect_stdout(io.StringIO()),
     ):
-        for argument in extra_arguments:
-            if NOTES in argument:
-                exec(argument.partition("exec_lines=")[2])
         for number, cell in enumerate(book.cells):
             if cell.cell_type == "code":
                 exec(compile(cell.source, f"{source}, cell {number}", "exec"), namespace)
             if "parameters" in cell.metadata.get("tags", []):
                 namespace |= parameters
     nbformat.write(book, out)
+
+
+def start_in_process(stage):
+    """What a process of its own does for a stage; the variables that it sets are gone after it."""
+    if not stage.is_current:
+        with mock.patch.dict(os.environ):
+            stages.execute(stage)
+
+
+def use_no_processes(patch):
+    """Let stages run in this process, without kernels."""
+    patch.setattr("papermill.execute_notebook", execute_in_process)
+    patch.setattr(stages, "start", start_in_process)
 
 
 def log(toy):

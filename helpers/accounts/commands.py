@@ -9,7 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..core import locks, paths
+from ..core import paths
+from ..core.artifacts import folder_lock
 from ..core.escaping import without_formulas
 from ..core.files import check_target, write_target
 from ..core.messages import printable
@@ -377,7 +378,7 @@ def _folders(*runs):
     """Keep others from the folders of some runs, so that an answer is about its own files."""
     with ExitStack() as stack:
         for folder in sorted(paths.Run(run).folder for run in runs):  # waited for in one order
-            stack.enter_context(locks.folder_lock(folder, wait=True))
+            stack.enter_context(folder_lock(folder))
         yield
 
 

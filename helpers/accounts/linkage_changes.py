@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from ..core.locks import folder_lock
+from ..core.artifacts import folder_lock
 from ..core.paths import Run
 from ..corpus.collect import CollectConfig, collect, parts_folder
 from ..tokens.batch import Samples
@@ -71,7 +71,7 @@ def read_uncleaned_posts(
         near_duplicate=0,
         strip_signatures=False,
     )
-    with folder_lock(run.folder, wait=True):
+    with folder_lock(run.folder):
         try:
             card = collect(run, config, quiet=True)
             kept_store, kept_names = _posts_of(run, encoder, names)

@@ -5,8 +5,8 @@ from argparse import Namespace
 from contextlib import ExitStack
 from pathlib import Path
 
-from ..core import locks, paths
-from ..core.artifacts import atomic_write, write_json
+from ..core import paths
+from ..core.artifacts import atomic_write, folder_lock, write_json
 from ..core.messages import printable
 from . import linkage_changes, reading
 from .columns import column_types
@@ -33,7 +33,7 @@ def linkage_risk(options: Namespace) -> None:
     uncleaned_run = paths.Run(f"{options.run}-uncleaned")
     with ExitStack() as stack:
         for folder in sorted((run.folder, uncleaned_run.folder)):  # waited for in one order
-            stack.enter_context(locks.folder_lock(folder, wait=True))
+            stack.enter_context(folder_lock(folder))
         encoder = AuthorEncoder.load(options.encoder)
         posts, uncleaned = _read_both(options, run, uncleaned_run, encoder)
         name = Path(options.encoder).name

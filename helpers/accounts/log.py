@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from ..core.artifacts import atomic_write
-from ..core.locks import folder_lock
+from ..core.artifacts import atomic_write, folder_lock
 from ..core.paths import Run
 from .answers import LINKED
 
@@ -33,7 +32,7 @@ def log_ranking(run: Run, ranking: pd.DataFrame) -> None:
     ranking : DataFrame
         result of :meth:`helpers.accounts.gallery.AccountGallery.rank`.
     """
-    with folder_lock(run.folder, wait=True):
+    with folder_lock(run.folder):
         _write_ranking(run, ranking)
 
 

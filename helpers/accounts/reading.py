@@ -12,9 +12,7 @@ import pandas as pd
 import torch
 
 from ..cleaning.authors import pseudonym_key, pseudonymiser
-from ..core import made
-from ..core.artifacts import fingerprint_of, is_current, verify_checksum
-from ..core.locks import folder_lock
+from ..core.artifacts import fingerprint_of, folder_lock, is_current, note, verify_checksum
 from ..core.paths import Run
 from ..core.progress import progress_bar
 from ..corpus.collect import CollectConfig, collect, parts_folder
@@ -132,7 +130,7 @@ class OwnPosts:
         """
         weights = encoder.uses[encoder.use(False, self.hours)].weights
         fingerprint = fingerprint_of(self.card, encoder.fingerprint, weights)
-        with folder_lock(self.vectors_path.parent, wait=True):
+        with folder_lock(self.vectors_path.parent):
             with suppress(ValueError):  # there is no file yet, or it is damaged
                 tensors, state = read_checkpoint(self.vectors_path)
                 if state["fingerprint"] == fingerprint:
@@ -242,7 +240,7 @@ def read_posts(
         Where the file cannot be read or lacks a column, the encoder does not know its letters, or
         fewer than two accounts have MIN_POSTS posts.
     """
-    with folder_lock(run.folder, wait=True):
+    with folder_lock(run.folder):
         return _read_posts(run, location, encoder, columns, pseudonymise, where, max_accounts)
 
 
@@ -330,7 +328,7 @@ def _collect_with_texts(run, config):
             write_texts(connection, parts, texts_path)
     # one file is read again in no time: neither its names nor a second copy of its posts is kept
     shutil.rmtree(parts_folder(run), ignore_errors=True)
-    made.note(folder)
+    note(folder)
     return card, texts_path
 
 

@@ -7,7 +7,7 @@ pairs are looked for in what was read, before anything else is computed.
 import numpy as np
 import pandas as pd
 
-from ..core.locks import folder_lock
+from ..core.artifacts import folder_lock
 from ..corpus.posts_table import open_database
 from ..corpus.shared_texts import COLUMNS, pairs_with_same_texts
 from .decided_pairs import LATER, with_listed_names
@@ -42,7 +42,7 @@ def find_same_texts(
     paths = [side.texts_path for side in (posts, second_posts) if side is not None]
     if all(paths):
         with (
-            folder_lock(posts.vectors_path.parent, wait=True),
+            folder_lock(posts.vectors_path.parent),
             open_database(paths[0].with_suffix(".work")) as connection,
         ):
             pairs = pairs_with_same_texts(connection, *paths)

@@ -2,7 +2,8 @@
 
 An artifact is written under a temporary name and renamed when complete, so a killed run leaves
 either the old file, the new file or a ``*.partial`` that nothing reads. A fingerprint in a small
-JSON file beside the data lets a re-run reuse what is up to date and rebuild what is not.
+JSON file beside the data lets a re-run reuse what is up to date and rebuild what is not. Whoever
+reads and writes the files of a folder as a set locks it.
 
 What is made is private: posts, rankings and reports are for their owner alone, whatever the umask.
 A folder that exists keeps its mode, so that one who shares the outputs of a run makes its folder,
@@ -13,13 +14,21 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from . import made, paths
+from filelock import FileLock, Timeout
+
+from . import paths
 from .messages import file_error, readable_file
+
+# environment variable with the path of the notes of the stage that runs, see note()
+NOTES = "AUTHORBOOK_MADE"
+# needed only to continue a training: a complete one is not repeated because this was deleted
+SPARE = "last.safetensors"
 
 
 def fingerprint_of(*parts: Any) -> str:
@@ -142,7 +151,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     except BaseException:
         _remove(partial)
         raise
-    made.note(path)
+    note(path)
 
 
 def _remove(path):
@@ -198,3 +207,95 @@ def is_current(path: str | Path, fingerprint: str) -> bool:
         return read_json(path).get("fingerprint") == fingerprint
     except (ValueError, AttributeError):
         return False
+
+
+def note(*files: str | Path) -> None:
+    """Note files, and folders with all their files, as made or kept by the stage that runs.
+
+    Code that finishes a file, or finds it up to date and keeps it, calls this. Where no stage runs,
+    nothing is noted.
+    """
+    notes = os.environ.get(NOTES)
+    if notes:
+        text = "".join(f"{json.dumps(os.path.abspath(path))}\n" for path in files)
+        file = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(file, text.encode())  # in one step, as a stage may have several processes
+        finally:
+            os.close(file)
+
+
+def noted(notes: str | Path, folder: str | Path) -> dict[str, int]:
+    """Return what is noted in a file and lies in a folder: name of a file there -> its size.
+
+    Parameters
+    ----------
+    notes : str or Path
+        the file with the notes of a stage
+    folder : str or Path
+        the folder; its hidden files and SPARE are left out
+    """
+    folder = os.path.abspath(folder)
+    files = set()
+    for line in Path(notes).read_text("utf-8").splitlines():
+        path = Path(json.loads(line))
+        files |= {path, _checksum_path(path), *path.rglob("*")}
+    sizes = {}
+    for file in sorted(files):
+        if file.is_relative_to(folder) and file.is_file():
+            if not file.name.startswith((".", SPARE)):
+                sizes[file.relative_to(folder).as_posix()] = file.stat().st_size
+    return sizes
+
+
+def folder_lock(folder: str | Path, wait: bool = True) -> AbstractContextManager[None]:
+    """Return a context that keeps all others from a folder, as :func:`lock` does.
+
+    The folder is made if it is missing; one folder has one lock, however its path is written.
+
+    Parameters
+    ----------
+    folder : str or Path
+        the folder
+    wait : bool
+        whether to wait while the folder is in use
+    """
+    path = Path(os.path.realpath(folder))
+    return lock(path / ".lock", paths.display_path(path), wait)
+
+
+@contextmanager
+def lock(path: str | Path, subject: str, wait: bool = True) -> Iterator[None]:
+    """Keep other threads and processes from something while the context lasts.
+
+    The thread that has the lock may enter again. The operating system releases the lock when this
+    process ends, even if it is killed.
+
+    Parameters
+    ----------
+    path : str or Path
+        the file of the lock
+    subject : str
+        what is locked, for messages
+    wait : bool
+        if it is in use, print a line and wait; otherwise this is an error
+
+    Raises
+    ------
+    ValueError
+        where it is in use, and ``wait`` is False
+    """
+    make_folder(Path(path).parent)
+    file_lock = FileLock(path, mode=0o600, is_singleton=True)
+    try:
+        file_lock.acquire(blocking=False)
+    except Timeout:
+        busy = f"{subject} is in use by another process"
+        if not wait:
+            raise ValueError(f"{busy}: wait until it has ended, or stop it") from None
+        print(f"{busy}: waiting until it has ended", file=sys.stderr, flush=True)
+        file_lock.acquire()
+    try:
+        yield
+    finally:
+        file_lock.release()

@@ -37,6 +37,8 @@ NAMES = _read_column("names.csv", "identifier", "name")
 INSIDE = _read_column("names.csv", "identifier", "inside")  # name of a loss within brackets
 LONG = _read_column("names.csv", "identifier", "long")
 GLOSSARY = _read_column("glossary.csv", "term", "sentence")
+_LONGEST_FIRST = map(re.escape, sorted(GLOSSARY, key=len, reverse=True))
+TERM = re.compile(rf"(?<!\w)(?:{'|'.join(_LONGEST_FIRST)})(?!\w)")
 
 
 def label(identifier: object) -> str:
@@ -215,12 +217,5 @@ def distinct(names: Iterable[str], seeds: Iterable[Any]) -> list[str]:
 
 def explain(name: str) -> str:
     """Return what the glossary says about the terms in a name, for a tooltip; "" without terms."""
-    sentences = []
-    unexplained = name
-    for term in sorted(GLOSSARY, key=len, reverse=True):
-        match = re.search(rf"(?<!\w){re.escape(term)}(?!\w)", unexplained)
-        if match:
-            start, end = match.span()
-            sentences.append((start, f"{term}: {GLOSSARY[term]}"))
-            unexplained = unexplained[:start] + " " * len(term) + unexplained[end:]
-    return " ".join(sentence for _, sentence in sorted(sentences))
+    terms = dict.fromkeys(TERM.findall(name))
+    return " ".join(f"{term}: {GLOSSARY[term]}" for term in terms)

@@ -168,8 +168,8 @@ class Run:
 
     @property
     def results(self) -> Path:
-        """Return the table of results that :mod:`helpers.core.results` writes and reads."""
-        return self.folder / "results.csv"
+        """Return the folder of measurements that :mod:`helpers.core.results` writes and reads."""
+        return self.folder / "results"
 
     @property
     def notebooks(self) -> Path:

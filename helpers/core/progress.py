@@ -2,8 +2,8 @@
 
 Bars are not shown where the variable CI or TQDM_DISABLE is set. In a notebook they are written as
 other text is, since what stands on stderr is framed in red there. In the kernel of a stage, the
-text of a bar goes to a small file and not into the notebook; the run that started the stage reads
-the file and shows the bar.
+text of a bar goes to a small file and not into the notebook; the run that started the stage prints
+a line of it now and then.
 """
 
 import os
@@ -17,14 +17,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from .messages import printable
-
 PLACE = "AUTHORBOOK_PROGRESS"  # environment variable that gives a kernel the path of this file
 IN_FILE = {"bar_format": "{desc} {n_fmt}/{total_fmt}, {remaining} left{postfix}", "mininterval": 1}
-# the bar of one character is there because tqdm cuts a line to the terminal's width only with a bar
-WATCHED_FORMAT = "{desc} {elapsed}{postfix}{bar:1}"
 SECONDS_BEFORE_BAR = 1  # in a notebook, where a bar that has ended leaves an empty line
-SECONDS_BETWEEN_LINES = 60  # between two lines about one stage, where the output is no terminal
 
 # bars of libraries warn of widgets that are not installed, and show themselves as text then
 warnings.filterwarnings("ignore", message="IProgress not found")
@@ -69,42 +64,3 @@ class _InFile(tqdm):
         text = str(self) if msg is None else msg
         with suppress(OSError):  # a full disk must not end a training here
             Path(os.environ[PLACE]).write_text(text, "utf-8")
-
-
-class Watch(dict):
-    """The progress bars of the stages that a run has started: stage -> its bar.
-
-    On a terminal each stage has a line that is updated; elsewhere a new line about each stage is
-    printed every SECONDS_BETWEEN_LINES.
-    """
-
-    def show(self, files: dict[str, Path]) -> None:
-        """Show the bars of the stages that run now, and remove those of stages that have ended.
-
-        Parameters
-        ----------
-        files : dict of str to Path
-            stage -> the file to which its kernel writes its bar
-        """
-        for name in self.keys() - files.keys():
-            self.pop(name).close()
-        for name, file in files.items():
-            if name not in self:
-                self[name] = _stage_bar(name)
-            with suppress(OSError):  # the kernel has written no bar yet, or the file is gone
-                text = file.read_text("utf-8", errors="replace")  # it may be half written
-                self[name].set_postfix_str(printable(text), refresh=False)
-            self[name].update()
-
-
-def _stage_bar(name: str) -> tqdm:
-    # the bar shows only the name, the time and, as postfix, the text of the kernel's bar
-    options = {"bar_format": WATCHED_FORMAT, "mininterval": 0}
-    if not sys.stderr.isatty():
-        options = {
-            "bar_format": WATCHED_FORMAT + "\n",
-            "mininterval": SECONDS_BETWEEN_LINES,
-            "delay": SECONDS_BETWEEN_LINES,
-            "position": 0,
-        }
-    return progress_bar(desc=name, miniters=1, dynamic_ncols=True, **options)

@@ -1,29 +1,19 @@
-"""The results of a run: one tidy table, ``results.csv``.
+"""The results of a run: one file a measurement, and all of them as one tidy table.
 
-It has one row per metric and combination of the columns in ``KEY``. All code that prints, plots or
-compares results reads this table.
+A measurement is an artifact like any other: a JSON file in the run's folder ``results``, named by
+the fingerprint of its values in ``KEY``. The table has one row per metric and measurement; all code
+that prints, plots or compares results reads it by :func:`read`. ``results.csv`` is written from
+the measurements, for people and other programs.
 """
 
-import json
-from collections import defaultdict
-from contextlib import nullcontext
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
-from filelock import FileLock
 from pydantic import BeforeValidator
 
-from . import made
-from .artifacts import (
-    atomic_write,
-    file_fingerprint,
-    fingerprint_of,
-    make_folder,
-    read_json,
-    verify_checksum,
-    write_checksum,
-)
+from .artifacts import atomic_write, fingerprint_of, folder_lock, read_json, write_json
 from .names import label
 from .parameters import Config
 from .paths import Run
@@ -99,14 +89,14 @@ class Measured(Config):
 
 
 def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
-    """Write the metrics of one model under one protocol to the run's table, in one step.
+    """Write the metrics of one model under one protocol, in one step.
 
-    All stored rows that agree in all of :data:`KEY` are replaced, also those of other metrics.
+    They replace those of an earlier measurement that agrees in all of :data:`KEY`.
 
     Parameters
     ----------
     files : Run or Path
-        the run, or the path of a table of results
+        the run, or a folder of measurements
     table : DataFrame
         metrics to store, indexed by their names, with columns ``value``, ``low`` and ``high`` (the
         ends of the interval, NaN without one); other columns are ignored
@@ -116,44 +106,17 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
     Raises
     ------
     ValueError
-        where a field is unknown, missing or of a wrong type, the table lacks a column, or the
-        stored results are damaged
+        where a field is unknown, missing or of a wrong type, or the table lacks a column
     """
     fields = Measured.of(measured, "record").model_dump()
     missing = sorted(set(INTERVAL) - set(table.columns))
     if missing:
         columns = ", ".join(missing)
         raise ValueError(f"record: the table of {fields['model']!r} lacks the columns {columns}")
-    rows = _rows_of(table, fields)
-    path = _path(files)
-    make_folder(path.parent)
-    # two notebooks may record results at the same time
-    with FileLock(_lock_path(path), mode=0o600):
-        stored = _load(path)
-        is_replaced = pd.Series(True, index=stored.index)
-        for name in KEY:
-            if fields[name] is None:
-                is_replaced &= stored[name].isna()
-            else:
-                is_replaced &= (stored[name] == fields[name]).fillna(False)
-        with atomic_write(path) as partial:
-            pd.concat([stored[~is_replaced], rows]).to_csv(partial, index=False)
-        write_checksum(path)
-    made.note_rows(path, _row_hashes(rows))
-
-
-def _rows_of(table, fields):
-    """Return a row of ``COLUMNS`` for each metric of a table; all rows have the same fields."""
-    columns = {}
-    for name, kind in TYPES.items():
-        if name == "metric":
-            values = table.index
-        elif name in INTERVAL:
-            values = table[name].to_numpy()
-        else:
-            values = [fields[name]] * len(table)
-        columns[name] = pd.Series(values, dtype=kind)
-    return pd.DataFrame(columns)
+    metrics = table[INTERVAL].astype(float).rename_axis("metric").reset_index()
+    content = {**fields, "metrics": metrics.to_dict("records")}
+    name = fingerprint_of([fields[column] for column in KEY])
+    write_json(_folder(files) / f"{name}.json", content)
 
 
 def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
@@ -162,77 +125,63 @@ def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
     Parameters
     ----------
     files : Run or Path
-        a run, or the path of a table of results. Of a run, rows are left out whose experiment is in
-        no ``models/**/training.json`` of the run any more, or whose data is in no ``store.json``;
-        of a path, no row is left out
+        a run, a folder of measurements, or a table of results, such as ``results.csv``. Of a run,
+        rows are left out whose experiment is in no ``models/**/training.json`` of the run any more,
+        or whose data is in no ``store.json``; of a path, no row is left out
     stale : bool
-        whether to return only the rows that are otherwise left out
+        whether to return only the rows of a run that are otherwise left out
 
     Returns
     -------
-    Rows with the columns ``COLUMNS``; none where the table does not exist.
+    Rows with the columns ``COLUMNS``, in the order of their measurement; none where nothing has
+    been measured.
 
     Raises
     ------
     ValueError
-        where the file is damaged or is not a table of results
+        where a measurement is damaged, or the file is not a table of results
     """
-    path = _path(files)
-    lock = FileLock(_lock_path(path)) if _lock_path(path).exists() else nullcontext()
-    with lock:  # else another process could replace the table before its checksum is written
-        frame = _load(path)
+    path = _folder(files)
+    frame = _read_table(path) if path.is_file() else _read_measurements(path)
     if not isinstance(files, Run):
-        return frame[:0] if stale else frame
+        return frame
     experiments = _fingerprints(files.models.glob("**/training.json"))
     stores = _fingerprints(files.folder.glob("**/store.json"))
     is_current = frame["experiment"].isin(experiments) & frame["data"].isin(stores)
     return frame[is_current != stale].reset_index(drop=True)
 
 
-def row_hashes(files: Run | Path) -> dict[str, str]:
-    """Return a hash of the stored rows of each measurement, by the values of :data:`KEY` as JSON.
+def export(files: Run) -> None:
+    """Write all results of a run to ``results.csv``, beside the folder of its measurements."""
+    with folder_lock(files.results), atomic_write(files.results.with_suffix(".csv")) as partial:
+        read(files.results).to_csv(partial, index=False)
 
-    There is none where the table is missing or damaged.
-    """
+
+def _folder(files):
+    if isinstance(files, Run):
+        return files.results
+    return Path(files)
+
+
+def _read_measurements(folder):
+    """Return the rows of all measurements of a folder."""
+    rows = []
+    for path in sorted(folder.glob("*.json"), key=os.path.getmtime):
+        fields = read_json(path)
+        metrics = fields.pop("metrics")
+        rows += [fields | metric for metric in metrics]
+    return pd.DataFrame(rows, columns=COLUMNS).astype(TYPES)
+
+
+def _read_table(path):
+    """Return the rows of a CSV file."""
+    empty_is_missing = {name: [""] for name, kind in TYPES.items() if kind != "str"}
     try:
-        return _row_hashes(_load(_path(files)))
-    except (ValueError, OSError):
-        return {}
-
-
-def _row_hashes(frame):
-    columns = {}
-    for name in frame:
-        values = frame[name].tolist()
-        is_missing = frame[name].isna().tolist()
-        columns[name] = [None if missing else value for value, missing in zip(values, is_missing)]
-    keys = zip(*(columns[name] for name in KEY))
-    rows_of = defaultdict(list)
-    for key, row in zip(keys, zip(*columns.values()), strict=True):
-        rows_of[json.dumps(key)].append(row)
-    return {key: fingerprint_of(rows) for key, rows in rows_of.items()}
-
-
-def set_aside_damaged(files: Run) -> Path | None:
-    """Rename a damaged table of a run, so that its rows can be recorded again; return the new path.
-
-    A table that is not damaged stays and gets its checksum back if that is missing.
-
-    Returns
-    -------
-    ``results.damaged.csv`` in the run's folder; None where the table is missing or not damaged.
-    """
-    path = files.results
-    if not path.exists():
-        return None
-    with FileLock(_lock_path(path)):
-        try:
-            _load(path)
-        except (ValueError, OSError):
-            return path.replace(path.with_stem(f"{path.stem}.damaged"))
-        if not verify_checksum(path):
-            write_checksum(path)
-    return None
+        frame = pd.read_csv(path, dtype=TYPES, keep_default_na=False, na_values=empty_is_missing)
+        return frame[COLUMNS]
+    except (ValueError, KeyError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{path} is not a table of results: {reason}") from None
 
 
 def _fingerprints(paths):
@@ -306,27 +255,3 @@ def format_interval(value: float, low: float, high: float, sign: str = "") -> st
         return f"{value:{sign}.3f}"
     between = " to " if sign or low < 0 else "-"
     return f"{value:{sign}.3f} ({low:.3f}{between}{high:.3f})"
-
-
-def _path(files: Run | Path) -> Path:
-    if isinstance(files, Run):
-        return files.results
-    return Path(files)
-
-
-def _lock_path(path: Path) -> Path:
-    return path.with_name(f".{path.name}.lock")
-
-
-def _load(path: Path) -> pd.DataFrame:
-    # the stored table as it is, with no rows where the file does not exist
-    if not path.exists():
-        return pd.DataFrame(columns=COLUMNS).astype(TYPES)
-    file_fingerprint(path)  # raises ValueError if the file is damaged
-    empty_is_missing = {name: [""] for name, kind in TYPES.items() if kind != "str"}
-    try:
-        frame = pd.read_csv(path, dtype=TYPES, keep_default_na=False, na_values=empty_is_missing)
-        return frame[COLUMNS]
-    except (ValueError, KeyError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"{path} is not a table of results: {reason}") from None

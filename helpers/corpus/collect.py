@@ -29,18 +29,18 @@ from ..cleaning.authors import (
     same_author,
 )
 from ..cleaning.markup import plain_text
-from ..core import made
 from ..core.artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
+    folder_lock,
     is_current,
+    note,
     read_json,
     verify_checksum,
     write_checksum,
     write_json,
 )
-from ..core.locks import folder_lock
 from ..core.parameters import Config
 from ..core.paths import Run
 from . import personal_names
@@ -154,7 +154,7 @@ def collect(
     RuntimeError
         Where the written table has another number of posts than were read and not dropped.
     """
-    with folder_lock(run.folder, wait=True):
+    with folder_lock(run.folder):
         card = _collect(run, config, memory_limit, workers, engine)
     if not quiet:
         for line in loss_lines(card, config.location, config.columns):
@@ -172,7 +172,7 @@ def _collect(run, config, memory_limit, workers, engine):
     files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
     _remove_leftovers(run, files)
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
-        made.note(run.data_card, posts, *run.folder.glob("steps.json"))
+        note(run.data_card, posts, *run.folder.glob("steps.json"))
         return read_json(run.data_card)
 
     run_all = partial(ENGINES[engine], workers=workers)
@@ -203,7 +203,7 @@ def _collect(run, config, memory_limit, workers, engine):
     card |= _facts(config, card, total, posts)
     card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
     write_json(run.data_card, card)
-    made.note(folder)
+    note(folder)
     return read_json(run.data_card)
 
 

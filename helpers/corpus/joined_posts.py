@@ -6,11 +6,11 @@ No post is divided between two documents, so that no sentence begins in one and 
 
 from pathlib import Path
 
-from ..core import made
 from ..core.artifacts import (
     file_fingerprint,
     fingerprint_of,
     is_current,
+    note,
     read_json,
     verify_checksum,
     write_json,
@@ -67,7 +67,7 @@ def join_posts(
     settings = {"max_chars": max_chars, "min_chars": min_chars}
     fingerprint = fingerprint_of(VERSION, settings, file_fingerprint(posts_path))
     if is_current(record, fingerprint) and verify_checksum(out_path):
-        made.note(out_path, record)
+        note(out_path, record)
         return read_json(record)
 
     record.unlink(missing_ok=True)  # without its record an old or half-written file is not reused

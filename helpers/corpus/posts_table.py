@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 from pydantic import AfterValidator, Field, model_validator
 
-from ..core.artifacts import atomic_write, make_folder, write_checksum
-from ..core.locks import folder_lock
+from ..core.artifacts import atomic_write, folder_lock, make_folder, write_checksum
 from ..core.parameters import Config, memory_size
 
 ROW_GROUP_POSTS = 100_000  # posts of a row group of the file
@@ -218,7 +217,7 @@ def select_posts(
         Where no author is left.
     """
     out_path = Path(out_path)
-    with folder_lock(out_path.parent, wait=True):
+    with folder_lock(out_path.parent):
         return _select_posts(posts_path, out_path, selection, memory_limit)
 
 

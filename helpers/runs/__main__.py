@@ -2,6 +2,7 @@
 
 python -m helpers.runs [run]           run the stages of params/<run>/ that are not current, and
                                        write the report
+python -m helpers.runs [run] [stage]   run one of them, such as 03_train.T, and write no report
 python -m helpers.runs [run] --list    list the stages, and say which of them are current
 """
 
@@ -9,10 +10,9 @@ import argparse
 import os
 from functools import partial
 
-from ..core import paths
+from ..core import artifacts, paths, results
 from ..core.messages import run_command
-from .pipeline import run_all
-from .stages import stages
+from .stages import run_stages, stages
 
 # Set for the kernels, unless the user has set them: idle OpenMP threads that wait actively slow
 # down every other process.
@@ -41,14 +41,33 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options):
-    """List the stages, or run them and say where the report is."""
+    """List the stages, or run them, and say where the report is if all were run."""
+    todo = stages(options.run)
+    if options.stage:
+        todo = [stage for stage in todo if options.stage in (stage.name, stage.notebook)]
+        if not todo:
+            raise ValueError(f"params/{options.run}/ has no {options.stage}.yaml")
     if options.list:
-        for stage in stages(options.run):
+        for stage in todo:
             state = "  (current)" if stage.is_current else ""
             print(f"{stage.name}{state}", flush=True)
-    else:
-        page = run_all(options.run, options.jobs)
+        return
+    run_stages(todo, options.jobs)
+    if not options.stage:
+        page = _write_report(options.run, todo)
         print(f"\nopen in a browser: {paths.display_path(page)}", flush=True)
+
+
+def _write_report(run, todo):
+    """Write the report of a run whose stages have all been executed, and return its path."""
+    from . import report, summary
+
+    files = paths.Run(run)
+    results.export(files)  # again, as somebody may have deleted it
+    seconds = [artifacts.read_json(stage.record)["seconds"] for stage in todo]
+    intro = summary.results_html(files, run=run, stages=todo, seconds=seconds)
+    notebooks = [stage.output for stage in todo]
+    return report.build_report(notebooks, files.folder / "report.html", f"authorbook: {run}", intro)
 
 
 def _parse(arguments):
@@ -58,6 +77,7 @@ def _parse(arguments):
     parser.add_argument(
         "run", nargs="?", default="demo", help="a folder in params/ (default: demo)"
     )
+    parser.add_argument("stage", nargs="?", help="such as 03_train.T, the only one (default: all)")
     parser.add_argument("--list", action="store_true", help="show the stages and run nothing")
     parser.add_argument(
         "--jobs", type=int, default=1, help="notebooks that run at once (default: 1)"

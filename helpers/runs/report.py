@@ -11,15 +11,26 @@ import gzip
 import hashlib
 import json
 import re
+from contextlib import suppress
 from functools import cache
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import tostring
 
+import nbformat
 from jinja2 import FileSystemLoader, Template, pass_context
+from latex2mathml.converter import convert_to_element
+from nbconvert import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from plotly.offline import get_plotlyjs
+from pygments.formatters import HtmlFormatter
+from selectolax.lexbor import LexborHTMLParser
 
 from ..core import paths
 from ..core.artifacts import atomic_write
 
+HERE = Path(__file__).parent
 PLOTLY = "application/vnd.plotly.v1+json"
 # Outputs that are never shown: widgets need a kernel, and scripts of a notebook are not allowed.
 DROPPED = ("application/vnd.jupyter.widget-view+json", "application/javascript")
@@ -32,6 +43,10 @@ ELEMENTS = set(
 ATTRIBUTES = {"class", "id", "style", "colspan", "rowspan", "border"}
 # <a href="03_train.ipynb">words</a>
 LINK_TO_NOTEBOOK = re.compile(r'<a href="[\w.]+\.ipynb">(.*?)</a>', re.S)
+# "\begin{aligned}", "\end{equation*}"
+ALIGNED = re.compile(r"(begin|end){(aligned|align|equation)\*?}")
+# "\arg\min", "\arg \max"
+ARG_MIN = re.compile(r"\\arg\s*\\(min|max)")
 POLICY = (
     "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; "
     "form-action 'none'; script-src "
@@ -67,14 +82,10 @@ def build_report(
     ValueError
         where a notebook is damaged
     """
-    import nbformat
-
-    exporter = _exporter()
     keys = {path: re.sub(r"\W", "-", path.stem) for path in notebooks}
+    addresses = {path.stem: f"#{key}" for path, key in keys.items()}
     if beside:
         addresses = {stem: f"{stem}.html" for stem in beside}
-    else:
-        addresses = {path.stem: f"#{key}" for path, key in keys.items()}
     resources = {"metadata": {"path": str(paths.NOTEBOOKS)}}
 
     figures = []
@@ -86,24 +97,15 @@ def build_report(
             cell["attachments"] = cell.get("attachments", {})
             if "outputs" in cell:
                 _prepare(cell, figures, pictures=bool(beside))
-        body, _ = exporter.from_notebook_node(book, resources=resources)
-        body = _with_links(body, addresses)
+        body, _ = _exporter().from_notebook_node(book, resources=resources)
+        for stem, address in addresses.items():
+            body = body.replace(f'<a href="{stem}.ipynb">', f'<a href="{address}">')
+        body = LINK_TO_NOTEBOOK.sub(r"\1", body)  # of notebooks that are not shown
         books.append({"stem": path.stem, "key": key, "title": _title(book), "body": body})
     with atomic_write(out) as partial:
         page = _page(figures, title=title, intro=intro_html, books=books, beside=beside)
         partial.write_text(page, encoding="utf-8")
     return Path(out)
-
-
-def _with_links(body, addresses):
-    """Change links to notebooks into links to where these are shown.
-
-    ``addresses`` maps the stem of a notebook to its address; a link to any other notebook is
-    replaced by its words.
-    """
-    for stem, address in addresses.items():
-        body = body.replace(f'<a href="{stem}.ipynb">', f'<a href="{address}">')
-    return LINK_TO_NOTEBOOK.sub(r"\1", body)
 
 
 def _title(book):
@@ -123,8 +125,6 @@ def _prepare(cell, figures, pictures):
     Plotly figures are appended to ``figures``, and the page draws them; with ``pictures``, their
     stored PNG is shown instead, if there is one.
     """
-    from .markdown import markdown_html
-
     for output in cell.outputs:
         data = output.get("data", {})
         for kind in DROPPED:
@@ -140,7 +140,7 @@ def _prepare(cell, figures, pictures):
         elif "text/html" in data:
             html = _words_and_tables(data["text/html"])
         elif markdown is not None:
-            html = markdown_html(markdown, is_trusted=False)
+            html = _markdown_html(markdown, _HostileRenderer, escape=True)
         else:
             continue
         output["data"] = {"text/html": html}
@@ -149,8 +149,6 @@ def _prepare(cell, figures, pictures):
 
 def _words_and_tables(html: str) -> str:
     """Return HTML without elements and attributes that could run code, load files or hold links."""
-    from selectolax.lexbor import LexborHTMLParser
-
     tree = LexborHTMLParser(html, is_fragment=True)
     tree.strip_tags(list({node.tag for node in tree.css("*")} - ELEMENTS), recursive=True)
     for node in tree.css("*"):
@@ -159,14 +157,66 @@ def _words_and_tables(html: str) -> str:
     return tree.html or ""
 
 
+class _Renderer(IPythonRenderer):
+    """Renders Markdown with its formulas as MathML."""
+
+    def inline_math(self, body: str) -> str:
+        return mathml(body)
+
+    def block_math(self, body: str) -> str:
+        return mathml(body, "block")
+
+    def latex_environment(self, name: str, body: str) -> str:
+        return mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block")
+
+
+class _HostileRenderer(_Renderer):
+    """Renders Markdown that may quote posts: with ``escape``, all its HTML becomes plain text."""
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        return escape(text)
+
+
+def _markdown_html(source: str, kind: type[_Renderer], **options: Any) -> str:
+    """Return the HTML of Markdown, by a kind of renderer with some options."""
+    # no anchor links: a heading that occurs in two notebooks would give the page the same id twice
+    renderer = kind(exclude_anchor_links=True, allow_harmful_protocols=False, **options)
+    return MarkdownWithMath(renderer).render(source)
+
+
+def mathml(tex: str, display: str = "inline") -> str:
+    """Return the MathML of a formula.
+
+    Parameters
+    ----------
+    tex : str
+        the formula in LaTeX; where the converter cannot read it, its source is returned as code
+    display : str
+        "inline", or "block" for a line of its own
+    """
+    latex = ALIGNED.sub(r"\1{align*}", tex)
+    latex = ARG_MIN.sub(r"\\mathop{\\mathrm{arg\\,\1}}", latex)
+    with suppress(Exception):  # whatever is wrong with one formula must not cost the report
+        tree = convert_to_element(latex, display=display)
+        for element in tree.iter():
+            element.attrib.pop("href", None)
+            element.attrib.pop("style", None)
+        # convert() would unescape everything, "<" too; only character references are unescaped here
+        math = tostring(tree, encoding="unicode").replace("&amp;#x", "&#x")
+        if "\\" not in math:  # a command that the converter does not know stays as text
+            if display == "block":
+                return f'<span class="formula">{math}</span>'
+            return math
+    return f'<code class="tex {display}">{escape(tex.strip())}</code>'
+
+
 # The filter of the template for Markdown cells, which are trusted: attached pictures are embedded.
 @pass_context
 def _markdown_cell(context, source):
-    from .markdown import markdown_html
-
-    return markdown_html(
+    return _markdown_html(
         source,
-        is_trusted=True,
+        _Renderer,
+        escape=False,
         attachments=context["cell"].attachments,
         embed_images=True,
         path=context["resources"]["metadata"]["path"],
@@ -177,11 +227,9 @@ def _markdown_cell(context, source):
 # to compile its templates takes longer than to fill them.
 @cache
 def _exporter():
-    from nbconvert import HTMLExporter
-
     exporter = HTMLExporter(
         template_file="folded.html",
-        extra_loaders=[FileSystemLoader(Path(__file__).parent)],
+        extra_loaders=[FileSystemLoader(HERE)],
         exclude_input_prompt=True,
         exclude_output_prompt=True,
     )
@@ -191,9 +239,7 @@ def _exporter():
 
 def _page(figures, **fields):
     """Return the HTML of the page, with the hashes of the scripts that may run."""
-    from plotly.offline import get_plotlyjs
-
-    draw = _read_beside("report.js")
+    draw = (HERE / "report.js").read_text("utf-8")
     scripts = [draw]
     if figures:
         plotly = get_plotlyjs().replace("\r\n", "\n")
@@ -201,33 +247,17 @@ def _page(figures, **fields):
         fields["licence"] = plotly[: plotly.find("*/")].strip("/*\n ")
         fields["plotly"] = _base64(gzip.compress(plotly.encode(), mtime=0))
     hashes = [f"'sha256-{_base64(hashlib.sha256(code.encode()).digest())}'" for code in scripts]
-    return _template().render(
+    light = HtmlFormatter(style="default").get_style_defs(".highlight")
+    dark = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
+    css = (HERE / "report.css").read_text("utf-8")
+    return Template((HERE / "report.html").read_text("utf-8")).render(
         **fields,
         draw=draw,
         # "</script>" in a hover text must not end the element that holds the figures
         drawings=json.dumps(figures).replace("<", "\\u003c"),
         policy=POLICY + " ".join(hashes),
-        style=_style(),
+        style=f"{css}{light}@media (prefers-color-scheme: dark) {{{dark}}}",
     )
-
-
-@cache
-def _template():
-    return Template(_read_beside("report.html"))
-
-
-# Return the CSS of the page, with the colours of code for light and dark screens.
-def _style():
-    from pygments.formatters import HtmlFormatter
-
-    light = HtmlFormatter(style="default").get_style_defs(".highlight")
-    dark = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
-    page = _read_beside("report.css")
-    return f"{page}{light}@media (prefers-color-scheme: dark) {{{dark}}}"
-
-
-def _read_beside(name):
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def _base64(content):

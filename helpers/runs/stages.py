@@ -1,32 +1,46 @@
-"""List the stages of a run, each with a fingerprint of its inputs.
+"""Run the notebooks of a run with papermill, each only if one of its inputs has changed.
 
 A stage is one execution of one notebook. ``params/<run>/<notebook>.yaml`` holds the parameters of
 the notebook, by name; ``<notebook>.<variant>.yaml`` holds those that differ in one more execution
 of it. ``<notebook>.gpu<...>.yaml`` is no stage: only ``make train`` runs it. The executed notebook
-and a small JSON with its inputs are written to ``outputs/<run>/notebooks/``.
+and its record, a small JSON, are written to ``outputs/<run>/notebooks/``.
+
+Each stage runs in a process of its own, ``python -m helpers.runs.stages <run> <stage>``, that holds
+the stage's lock. Whoever comes second waits, and then finds it current. So several commands share
+the work of a run, no stage is run twice at once, and a stage outlives the command that started it.
 """
 
 import ast
+import os
 import re
+import shlex
+import subprocess
+import sys
+import time
 import typing
+from collections import Counter, defaultdict
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import resolve_name
 from pathlib import Path
 
-from ..core import artifacts, paths
-from ..core.messages import readable_file
+from ..core import artifacts, paths, progress, results
+from ..core.messages import DISK_FULL, disk_full, printable, readable_file, run_command
 from ..core.parameters import check, read_parameter_file, unknown
-from .inventory import (
-    files_to_remove,
-    find_lost,
-    take_inventory,
-    with_present_times,
-)
 
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')  # ensure(run, "01_collect" ...
 REGISTRY = re.compile(r"(import_module|resolve_name)\(")  # code that imports modules by name
 TABLE_SUFFIXES = (".csv", ".yaml")  # data of a module, in a file of the same stem beside it
+LINE_SECONDS = 60  # time between two lines about the stages that run
+TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
+LAUNCHER = "AUTHORBOOK_LAUNCHER"  # words before a stage's command: "srun --gres=gpu:1"
+PAPERMILL = {"kernel_name": "python3", "progress_bar": False}
+PAPERMILL["extra_arguments"] = ["--log-level=CRITICAL"]
+
+
+class StageFailed(RuntimeError):
+    """A notebook has stopped with an error; the message says where and why in a few lines."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +53,24 @@ class Stage:
         name of the run
     name : str
         name of the notebook, followed by a dot and the variant if it is one: "03_train.T"
-    notebook : str
-        name of the notebook without ``.ipynb``
     parameters : dict
         name of a parameter -> value
     fingerprint : str
         hash of the code, the parameters, the input files and the earlier stages
     needs : tuple of str
-        notebooks that must have run before: those that it calls
-        :func:`helpers.runs.pipeline.ensure` for
+        notebooks that must have run before: those that it calls :func:`ensure` for
     """
 
     run: str
     name: str
-    notebook: str
     parameters: dict
     fingerprint: str
     needs: tuple[str, ...] = ()
+
+    @property
+    def notebook(self) -> str:
+        """Return the name of the notebook without ``.ipynb``."""
+        return self.name.partition(".")[0]
 
     @property
     def output(self) -> Path:
@@ -63,8 +78,8 @@ class Stage:
         return paths.Run(self.run).notebooks / f"{self.name}.ipynb"
 
     @property
-    def sidecar(self) -> Path:
-        """Return the path of the JSON that holds the inputs of the executed notebook."""
+    def record(self) -> Path:
+        """Return the path of the JSON with its fingerprint, its seconds, and what it made."""
         return self.output.with_suffix(".json")
 
     @property
@@ -73,61 +88,28 @@ class Stage:
         return self.output.with_suffix(".progress")
 
     @property
-    def notes_file(self) -> Path:
-        """Return the path of the file in which its kernel notes what it makes."""
-        return self.output.with_suffix(".made")
-
-    @property
     def is_current(self) -> bool:
         """Tell whether it was made from the same inputs, and all that it made is still there."""
-        if not self.output.exists() or not artifacts.is_current(self.sidecar, self.fingerprint):
+        if not artifacts.is_current(self.record, self.fingerprint):
             return False
-        return not self.lost()
-
-    def lost(self) -> list[str]:
-        """Return what it made that is missing or has changed: files, and keys of rows of results.
-
-        The names are those of its inventory, see :mod:`helpers.runs.inventory`.
-        """
-        sidecars = self.sidecar.parent.glob("*.json")
-        others = (_inventory(sidecar) for sidecar in sidecars if sidecar != self.sidecar)
-        return find_lost(paths.Run(self.run), _inventory(self.sidecar), others)
-
-    def prepare(self) -> list[str]:
-        """Remove what keeps lost files from being made again; return :meth:`lost`."""
-        files = paths.Run(self.run)
-        lost = self.lost()
-        for name in files_to_remove(files, _inventory(self.sidecar), lost):
-            (files.folder / name).unlink(missing_ok=True)
-        return lost
-
-    def write_sidecar(self, seconds: float) -> None:
-        """Write the sidecar, with the inventory of what is noted, and remove the notes.
-
-        Parameters
-        ----------
-        seconds : float
-            how long the execution took
-        """
-        inventory = take_inventory(paths.Run(self.run), self.notes_file, self.output)
-        content = {**vars(self), "seconds": seconds, "inventory": inventory}
-        artifacts.write_json(self.sidecar, content)
-        self.notes_file.unlink(missing_ok=True)
-
-    def renew_sidecar(self) -> None:
-        """Store the present times of its files, which differ where the run's folder was copied."""
-        content = artifacts.read_json(self.sidecar)
-        present = with_present_times(paths.Run(self.run), content["inventory"])
-        if present != content["inventory"]:
-            artifacts.write_json(self.sidecar, content | {"inventory": present})
+        if not artifacts.verify_checksum(self.output):
+            return False
+        folder = paths.Run(self.run).folder
+        sizes = defaultdict(set)  # a later stage may have written a file again
+        for record in self.record.parent.glob("*.json"):
+            for name, size in _made(record).items():
+                sizes[name].add(size)
+        files = {name: folder / name for name in _made(self.record)}
+        return all(
+            path.is_file() and path.stat().st_size in sizes[name] for name, path in files.items()
+        )
 
 
-def _inventory(sidecar):
-    """Return the inventory in a sidecar, {} where this is missing or damaged."""
-    try:
-        return artifacts.read_json(sidecar)["inventory"]
-    except (ValueError, KeyError, TypeError):
-        return {}
+def _made(record):
+    """Return the sizes of files in a record; {} where it is missing or damaged."""
+    with suppress(ValueError):
+        return artifacts.read_json(record)["made"]
+    return {}
 
 
 def stages(run: str) -> list[Stage]:
@@ -142,36 +124,35 @@ def stages(run: str) -> list[Stage]:
         YAML, or a parameter that the notebook does not declare or that has a wrong type
     """
     stages_of_run = []
+    values_of_notebook = {}
     for path in _parameter_files(run):
         notebook, _, variant = path.stem.partition(".")
         where = f"params/{run}/{path.name}"
         if path.suffix != ".yaml":
             raise ValueError(f"{where}: rename it to {path.stem}.yaml")
-        if variant and (not stages_of_run or stages_of_run[-1].notebook != notebook):
+        if variant and notebook not in values_of_notebook:
             raise ValueError(f"{where} is a variant of {notebook}.yaml, which does not exist")
 
-        if not variant:
-            cells = _code_cells(notebook, where)
-            base_values = {}
-            earlier = [
-                stage.fingerprint
-                for stage in stages_of_run
-                if not stage.notebook.startswith("00_")  # it writes no file that others read
-            ]
-        values = base_values | _read_parameters(path, where, cells)
-        if not variant:
-            base_values = values
+        cells = _code_cells(notebook, where)
+        values = values_of_notebook.get(notebook, {}) | _read_parameters(path, where, cells)
+        values_of_notebook.setdefault(notebook, values)
         parameters = values | {"run": run}
-
-        made_from = (_code_of(cells), parameters, _location_stats(parameters), earlier)
+        earlier = [
+            stage.fingerprint
+            for stage in stages_of_run
+            # notebook 00 writes no file that others read
+            if stage.notebook != notebook and not stage.notebook.startswith("00_")
+        ]
+        code = "\n".join(cell.source for cell in cells)
+        made_from = (code, _modules(code), parameters, _location_stats(parameters), earlier)
         fingerprint = artifacts.fingerprint_of(made_from)
-        needs = tuple(ENSURED.findall("\n".join(cell.source for cell in cells)))
-        stages_of_run.append(Stage(run, path.stem, notebook, parameters, fingerprint, needs))
+        needs = tuple(ENSURED.findall(code))
+        stages_of_run.append(Stage(run, path.stem, parameters, fingerprint, needs))
     return stages_of_run
 
 
 def _parameter_files(run):
-    """Return the YAML files of a run, sorted by notebook and variant, without ``.gpu`` files."""
+    """Return the YAML files of a run's stages, sorted by notebook and variant."""
     paths.check_checkout()
     folder = paths.PARAMS / paths.Run(run).name
     files = sorted(folder.glob("*.y*ml"), key=lambda path: path.stem.partition("."))
@@ -226,93 +207,288 @@ def _read_parameters(path, where, cells):
 
 
 def _location_stats(parameters):
-    """Return a fingerprint for each path of the parameter ``location``, [] without this parameter.
-
-    It changes with the files, so that changed files are read again.
-    """
+    """Return a fingerprint of the files at each path of the parameter ``location``."""
     locations = parameters.get("location") or []
     if isinstance(locations, str):
         locations = [locations]
     return [artifacts.file_stats_fingerprint(paths.resolve(location)) for location in locations]
 
 
-def _code_of(cells):
-    """Return all code that a notebook runs, to be hashed: its cells and its helpers modules.
+def _modules(code):
+    """Return name and hash of each module that code imports, directly or through others."""
+    python = "\n".join(line for line in code.splitlines() if not line.lstrip().startswith("%"))
+    names = set()
+    with suppress(SyntaxError):  # the kernel will report it with a better message
+        for node in ast.walk(ast.parse(python)):
+            if isinstance(node, ast.Import):
+                names.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module)
+                names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    graph = _imports()
+    names &= graph.modules
+    used = names.union(*(graph.find_upstream_modules(name) for name in names))
+    return [(name, _module_fingerprint(name)) for name in sorted(used)]
 
-    The modules are those that the cells import, directly or through other modules, with their data
-    tables.
+
+@cache
+def _imports():
+    """Return the graph of who imports whom in ``helpers``.
+
+    The room ``runs`` is left out: how notebooks are run and shown does not change what they find.
+    Whoever imports a module imports its package, and a registry imports its whole package.
     """
-    sources = [cell.source for cell in cells]
-    lines = "\n".join(sources).splitlines()
-    python = "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
+    import grimp
 
-    modules = {}
-    waiting = imported_files(python)
-    while waiting:
-        path = waiting.pop()
-        name = path.relative_to(paths.ROOT).as_posix()
-        if name in modules:
-            continue
-        code = path.read_text(encoding="utf-8")
-        tables = [path.with_suffix(suffix) for suffix in TABLE_SUFFIXES]
-        texts = [table.read_text(encoding="utf-8") for table in tables if table.exists()]
-        modules[name] = [_code_fingerprint(code), *texts]
-        waiting |= imported_files(code, ".".join(path.parent.relative_to(paths.ROOT).parts))
-        if REGISTRY.search(code):
-            waiting.update(path.parent.glob("*.py"))
-    return sources, sorted(modules.items())
+    graph = grimp.build_graph("helpers", cache_dir=None)
+    for name in {"helpers.runs"} | graph.find_descendants("helpers.runs"):
+        graph.remove_module(name)
+    for name in graph.modules - {"helpers"}:
+        path = _module_path(name)
+        package = name.rpartition(".")[0]
+        if package != "helpers":
+            graph.add_import(importer=name, imported=package)
+        if REGISTRY.search(path.read_text("utf-8")):
+            room = name if path.name == "__init__.py" else package
+            for member in graph.find_children(room) - {name}:
+                graph.add_import(importer=name, imported=member)
+    return graph
 
 
-def imported_files(code: str, package: str = "") -> set[Path]:
-    """Return the files of the helpers modules that Python source imports, and of their packages.
+def _module_path(name):
+    path = paths.ROOT.joinpath(*name.split("."))
+    if path.is_dir():
+        return path / "__init__.py"
+    return path.with_suffix(".py")
 
-    The package ``helpers.runs`` is left out: how notebooks are run and shown does not change what
-    they find.
+
+@cache
+def _module_fingerprint(name):
+    """Return a hash of a module and its data that does not change with comments and layout."""
+    path = _module_path(name)
+    tables = [path.with_suffix(suffix) for suffix in TABLE_SUFFIXES]
+    texts = [table.read_text("utf-8") for table in tables if table.exists()]
+    return artifacts.fingerprint_of(ast.dump(ast.parse(path.read_text("utf-8"))), *texts)
+
+
+def execute(stage: Stage) -> None:
+    """Run a stage in this process unless it is current; whoever runs it already is waited for.
+
+    The executed notebook gets its final name only when it is complete. If it fails, the notebook up
+    to the failure is kept as ``<stage>.failed.ipynb``.
+
+    Raises
+    ------
+    StageFailed
+        where a cell fails or the kernel dies
+    """
+    with artifacts.lock(stage.output.with_name(f".{stage.name}.lock"), stage.name):
+        if stage.is_current:
+            return
+        _remove_broken_sets(stage)
+        stage.record.unlink(missing_ok=True)  # so that a killed stage does not count as current
+        notes = stage.output.with_suffix(".made")
+        notes.write_text("")
+        stage.progress_file.touch(0o600)
+        os.environ[artifacts.NOTES] = str(notes.absolute())
+        # a notebook that runs another one shows the bar of that one as its own
+        os.environ.setdefault(progress.PLACE, str(stage.progress_file.absolute()))
+        os.environ["TQDM_DISABLE"] = "1"  # bars of libraries would fill the saved page
+
+        start = time.perf_counter()
+        try:
+            _execute_notebook(stage)
+        finally:  # also where the user stopped it
+            stage.progress_file.unlink(missing_ok=True)
+        seconds = round(time.perf_counter() - start, 1)
+        made = artifacts.noted(notes, paths.Run(stage.run).folder)
+        content = {"fingerprint": stage.fingerprint, "seconds": seconds, "made": made}
+        artifacts.write_json(stage.record, content)
+        results.export(paths.Run(stage.run))
+        notes.unlink()
+
+
+def _execute_notebook(stage):
+    """Run the cells of a stage's notebook in a kernel."""
+    import papermill
+
+    source = paths.NOTEBOOKS / f"{stage.notebook}.ipynb"
+    running = stage.output.with_name(f"{stage.name}.running.ipynb")
+    failed = stage.output.with_name(f"{stage.name}.failed.ipynb")
+    running.unlink(missing_ok=True)
+    running.touch(0o600)  # what is written over it keeps its mode
+    try:
+        papermill.execute_notebook(
+            source, running, stage.parameters, cwd=paths.NOTEBOOKS, **PAPERMILL
+        )
+        with artifacts.atomic_write(stage.output) as partial:
+            os.replace(running, partial)
+        artifacts.write_checksum(stage.output)
+        failed.unlink(missing_ok=True)
+    except Exception as error:
+        if running.stat().st_size:
+            os.replace(running, failed)
+        where = f"\n  the notebook up to that cell: {paths.display_path(failed)}"
+        raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None
+    finally:
+        running.unlink(missing_ok=True)
+
+
+def _remove_broken_sets(stage):
+    """Remove its JSON files beside and above a lost one, by which code takes a set for whole."""
+    folder = paths.Run(stage.run).folder
+    files = [folder / name for name in _made(stage.record)]
+    single_files = (stage.output.parent, paths.Run(stage.run).results)
+    lost = [path for path in files if not path.exists() and path.parent not in single_files]
+    for path in files:
+        if path.suffix == ".json" and any(file.is_relative_to(path.parent) for file in lost):
+            path.unlink(missing_ok=True)
+
+
+def failure(error: Exception) -> str:
+    """Return a few lines that say where and why the execution of a notebook stopped."""
+    where = "outside of its cells"
+    reason = f"{type(error).__name__}: {error}"
+    lines = []
+    if hasattr(error, "traceback"):
+        where = f"in cell [{error.exec_count}]"
+        reason = f"{error.ename}: {error.evalue}"
+        traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).splitlines()
+        # the name of the error is in the first line already
+        lines = [line for line in traceback if line.strip() and not line.startswith(error.ename)]
+    elif type(error).__name__ == "DeadKernelError":
+        where += " (often: out of memory)"
+    if DISK_FULL.search(reason):
+        return f"{where}: {disk_full(reason)}"
+    return "\n  ".join([f"{where}: {reason}", *lines[-TRACEBACK_LINES:]])
+
+
+def start(stage: Stage) -> None:
+    """Run a stage in a process of its own, and wait for its end; a current one is not started."""
+    if stage.is_current:
+        return
+    launcher = shlex.split(os.environ.get(LAUNCHER, ""))
+    python = [sys.executable, "-W", "ignore", "-m", f"{__package__}.stages"]
+    command = [*launcher, *python, stage.run, stage.name]
+    ended = subprocess.run(command, cwd=paths.ROOT, stderr=subprocess.PIPE, text=True)
+    if ended.returncode:
+        killed = f"{stage.name} was stopped ({ended.returncode}): the same command continues it"
+        raise StageFailed(ended.stderr.strip() or killed)
+
+
+def ensure(run: str, notebook: str, path: str | Path) -> None:
+    """Run a notebook and its variants if a file is missing, and print a line about it.
+
+    This works in a notebook, for which another kernel is started, and from any folder. If another
+    process runs that notebook, it is waited for. Nothing is run again that is current.
 
     Parameters
     ----------
-    code : str
-        Python source, of a notebook or a module
-    package : str
-        the package of a module, such as "helpers.core", from which its relative imports start
+    run : str
+        name of a run, a folder of ``params/``, whose parameters are used
+    notebook : str
+        name of the notebook without ``.ipynb``
+    path : str or Path
+        the file or folder, inside the run's folder; if it exists, nothing is done
+
+    Raises
+    ------
+    ValueError
+        on an unknown run or notebook, on a path outside of the run's folder (such as one
+        with ``..``), and where the notebook has run but did not make ``path``
+    StageFailed
+        where a notebook fails
     """
-    files = set()
-    for name in _imported_names(code, package):
-        module = paths.ROOT / "helpers"
-        for part in name.split(".")[1:]:
-            module /= part
-            files |= {module.with_suffix(".py"), module / "__init__.py"}
-    return {file for file in files if file.exists() and file.parent.name != "runs"}
+    path = Path(path)
+    folder = paths.Run(run).folder
+    shown_path = paths.display_path(path)
+    if not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder)):
+        raise ValueError(
+            f"{shown_path} is outside of {paths.display_path(folder)}: "
+            "use a name without '..' and '/'"
+        )
+    if path.exists():
+        return
+    chosen = [stage for stage in stages(run) if stage.notebook == notebook]
+    if not chosen:
+        raise ValueError(f"{shown_path} is missing, and params/{run}/ has no {notebook}.yaml")
+    print(f"{notebook} has not been run for {run!r}: running it now", flush=True)
+    for stage in chosen:
+        start(stage)
+    if not path.exists():
+        raise ValueError(f"{notebook} has been run for {run!r} but did not make {shown_path}")
 
 
-@cache
-def _imported_names(code, package):
-    """Return the helpers modules that Python source imports, and names in them.
+def run_stages(todo: list[Stage], jobs: int = 1) -> None:
+    """Run the stages that are not current, none before the notebooks that it needs.
 
-    Imports inside functions count, too.
+    Notebooks that most stages need go first, so that no core is idle at the end. One line is
+    printed per stage, also for current ones. After a failure no stage is started; those that run
+    are waited for, and the error is raised then.
+
+    Parameters
+    ----------
+    todo : list of Stage
+        the stages to run
+    jobs : int
+        number of stages that may run at the same time
+
+    Raises
+    ------
+    StageFailed
+        where a notebook fails
     """
-    names = set()
-    for node in ast.walk(_parse(code)):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module
-            if node.level:
-                module = resolve_name("." * node.level + (node.module or ""), package)
-            names.update(f"{module}.{alias.name}" for alias in node.names)
-    return {name for name in names if name.startswith("helpers.")}
+    needed = Counter()
+    for stage in todo:
+        needed.update(stage.needs)
+    waiting = sorted(todo, key=lambda stage: needed[stage.notebook], reverse=True)
+    running = {}
+    done = []
+    pool = ThreadPoolExecutor(jobs)  # not closed on Ctrl-C
+    while waiting or running:
+        unfinished = {stage.notebook for stage in [*waiting, *running.values()]}
+        ready = [stage for stage in waiting if unfinished.isdisjoint(stage.needs)]
+        for stage in ready[: jobs - len(running)]:
+            waiting.remove(stage)
+            running[pool.submit(_outcome, stage)] = stage
+
+        finished, _ = wait(running, LINE_SECONDS, FIRST_COMPLETED)
+        for future in finished:
+            done.append(future)
+            name = running.pop(future).name
+            outcome = "failed" if future.exception() else future.result()
+            print(f"[{len(done)}/{len(todo)}] {name} ... {outcome}", flush=True)
+            if future.exception():
+                waiting.clear()
+        if not finished:
+            for stage in running.values():
+                _print_progress(stage)
+    for future in done:
+        future.result()  # raises what failed
 
 
-@cache
-def _code_fingerprint(code):
-    """Return a hash of Python source that does not change with comments and layout."""
-    return artifacts.fingerprint_of(ast.dump(_parse(code)))
+def _outcome(stage):
+    """Run a stage, and say how it ended: "reused" if it was current, else its seconds."""
+    if stage.is_current:
+        return "reused"
+    start(stage)
+    return f"{artifacts.read_json(stage.record)['seconds']:.0f} s"
 
 
-# Parse Python source; of source with a syntax error return an empty module.
-@cache
-def _parse(code):
-    try:
-        return ast.parse(code)
-    except SyntaxError:  # the kernel will report it with a better message
-        return ast.Module([], [])
+def _print_progress(stage):
+    """Print the present text of a stage's bar, if it has one."""
+    with suppress(OSError):
+        text = stage.progress_file.read_text("utf-8", errors="replace")  # it may be half written
+        if text:
+            print(f"{stage.name}: {printable(text)}", flush=True)
+
+
+def _main():
+    run, name = sys.argv[1:]
+    for stage in stages(run):
+        if stage.name == name:
+            execute(stage)
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(_main))

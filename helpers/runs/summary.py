@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from html import escape
 from pathlib import Path
 
 import pandas as pd
+from jinja2 import Environment
 from pandas.io.formats.style import Styler
 
 from ..core.names import GLOSSARY, explain, label
@@ -115,29 +116,25 @@ def results_html(files: Run, **about: object) -> str:
     seeds = [row["seed"] for row in rows if row["seed"] is not None]
     first_seed = min(seeds, default=None)  # chosen by number, not by its results
     rows = [row for row in rows if row["seed"] in (first_seed, None)]
-    return _template().render(
-        pick=partial(_pick, rows),
-        tables=list(_tables(results)),
-        stale=len(read(files, stale=True).drop_duplicates(KEY)),
-        claims=verdicts(results).to_dict("records"),
-        interval=format_interval,
-        label=label,
-        explain=explain,
-        glossary=GLOSSARY,
-        words=WORDS,
-        agree=AGREE,
-        margin=MARGIN,
-        **about,
-    )
-
-
-@cache
-def _template() -> "Template":  # noqa: F821
-    """Return the template of the results."""
-    from jinja2 import Environment
-
     template = Path(__file__).with_name("results.html").read_text("utf-8")
-    return Environment(autoescape=True).from_string(template)
+    return (
+        Environment(autoescape=True)
+        .from_string(template)
+        .render(
+            pick=partial(_pick, rows),
+            tables=list(_tables(results)),
+            stale=len(read(files, stale=True).drop_duplicates(KEY)),
+            claims=verdicts(results).to_dict("records"),
+            interval=format_interval,
+            label=label,
+            explain=explain,
+            glossary=GLOSSARY,
+            words=WORDS,
+            agree=AGREE,
+            margin=MARGIN,
+            **about,
+        )
+    )
 
 
 def _pick(rows: list[dict], **cells: object) -> list[dict]:
@@ -147,25 +144,21 @@ def _pick(rows: list[dict], **cells: object) -> list[dict]:
 
 def _tables(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield a title and a table of text for the models, then the differences, of each protocol."""
-    is_difference = results["base"] != ""
-    results = results.assign(
-        is_difference=is_difference, sign=is_difference.map({True: "+", False: ""})
-    )
-    intervals = results[[*INTERVAL, "sign"]].to_numpy()
-    results["shown"] = [format_interval(*interval) for interval in intervals]
     names = dict(zip(results["model"], results["label"]))
-    groups = results.groupby(["protocol", "is_difference"])
-    for (protocol, differences), rows in sorted(groups, key=_order):
+    signs = results["base"].ne("").map({True: "+", False: ""})
+    results = results.assign(sign=signs)
+    results["shown"] = [format_interval(*cell) for cell in results[[*INTERVAL, "sign"]].to_numpy()]
+    for (protocol, sign), rows in sorted(results.groupby(["protocol", "sign"]), key=_order):
         table = wide(rows, protocol, "shown").astype(object)
         title = label(protocol)
-        if differences:
+        if sign:
             title += ": differences from base"
             table["base"] = [names.get(base) or label(base) for base in table["base"]]
         table = readable(table)
         yield title, table.where(table.notna(), "").astype(str)
 
 
-def _order(group: tuple[tuple[str, bool], pd.DataFrame]) -> tuple[bool, list[bool]]:
+def _order(group: tuple[tuple[str, str], pd.DataFrame]) -> tuple[str, list[bool]]:
     """Return a sort key for a table: differences come last, MAIN_PROTOCOLS before all others."""
-    (protocol, is_difference), _ = group
-    return is_difference, [not protocol.startswith(name) for name in MAIN_PROTOCOLS]
+    (protocol, sign), _ = group
+    return sign, [not protocol.startswith(name) for name in MAIN_PROTOCOLS]

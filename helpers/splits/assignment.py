@@ -6,16 +6,16 @@ from typing import ClassVar
 from duckdb import DuckDBPyConnection
 from pydantic import Field, model_validator
 
-from ..core import made
 from ..core.artifacts import (
     file_fingerprint,
     fingerprint_of,
+    folder_lock,
     is_current,
+    note,
     read_json,
     verify_checksum,
     write_json,
 )
-from ..core.locks import folder_lock
 from ..core.parameters import Config
 from ..corpus.merge import NORMAL
 from ..corpus.posts_table import SCHEMA, open_database, write_posts
@@ -170,7 +170,7 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
         Where the rule does not give every post exactly one row.
     """
     folder = Path(out_folder)
-    with folder_lock(folder.parent, wait=True):
+    with folder_lock(folder.parent):
         return _make_split(posts_path, folder, rule, memory_limit)
 
 
@@ -182,7 +182,7 @@ def _make_split(posts_path, folder, rule, memory_limit):
         report = read_json(record)
         files = [folder / f"{name}.parquet" for name in report["splits"]]
         if all(verify_checksum(file) for file in files):
-            made.note(record, *files)
+            note(record, *files)
             return report
     earlier_splits = _splits_of(record)
     record.unlink(missing_ok=True)  # while it is missing the files beside it count for nothing

@@ -15,8 +15,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
-from ..core.artifacts import read_json, write_json
-from ..core.locks import folder_lock
+from ..core.artifacts import folder_lock, read_json, write_json
 from ..core.parameters import Config
 from ..core.paths import Run
 from ..corpus.joined_posts import join_posts
@@ -216,7 +215,7 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
         posts or tokenizer are missing, or no document is long enough
     """
     folder = files.folder / "documents"
-    with folder_lock(folder, wait=True):
+    with folder_lock(folder):
         return _make_documents(files, config, folder)
 
 

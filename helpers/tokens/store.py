@@ -36,7 +36,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
-from ..core import made
 from ..core.artifacts import (
     atomic_write,
     file_fingerprint,
@@ -44,6 +43,7 @@ from ..core.artifacts import (
     is_current,
     make_folder,
     make_private,
+    note,
     read_json,
     verify_checksum,
     write_checksum,
@@ -393,7 +393,7 @@ def build_store(
             "tokens": counts["tokens"],
         }
         write_json(folder / "store.json", meta)
-        made.note(folder)
+        note(folder)
         return open_store(folder)
 
 
@@ -402,7 +402,7 @@ def _open_current(folder, fingerprint):
     if is_current(folder / "store.json", fingerprint):
         with suppress(ValueError):  # a damaged store is built again
             store = open_store(folder)
-            made.note(folder)
+            note(folder)
             return store
     return None
 

@@ -18,16 +18,16 @@ import numpy as np
 import sentencepiece
 
 from ..cleaning.text import PLACEHOLDERS
-from ..core import made
 from ..core.artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
+    folder_lock,
     is_current,
+    note,
     read_json,
     write_json,
 )
-from ..core.locks import folder_lock
 from ..core.messages import file_error, readable_file
 from . import pretrained_tokenizers
 
@@ -325,11 +325,11 @@ def prepare_text(
         model = pretrained_tokenizers.tokenizer_file(pretrained_model)
         made_of.append(model)
     fingerprint = fingerprint_of(*made_of)
-    with folder_lock(folder.parent, wait=True):
+    with folder_lock(folder.parent):
         if is_current(folder / "tokenizer.json", fingerprint):
             with suppress(ValueError):  # a damaged tokenizer is made again
                 tokenizer = load_tokenizer(folder)
-                made.note(folder)
+                note(folder)
                 return tokenizer
 
         if kind == "sentencepiece":

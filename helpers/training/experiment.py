@@ -14,9 +14,7 @@ import pandas as pd
 import torch
 from pydantic import Field
 
-from ..core import made
-from ..core.artifacts import fingerprint_of, read_json, write_json
-from ..core.locks import folder_lock
+from ..core.artifacts import fingerprint_of, folder_lock, note, read_json, write_json
 from ..core.parameters import Config
 from ..core.paths import checked_name
 from ..encoders.base import Encoder
@@ -159,7 +157,7 @@ def run_experiment(
             if tokenizer:
                 tokenizers.save_tokenizer(tokenizer, folder)
         history = trainer.train(draw, _score(ranked, experiment.sampler), begin)
-        made.note(folder)
+        note(folder)
         summary = checkpoints.read_summary(folder)
     return Trained(encoder.eval(), experiment, history, summary, folder)
 

@@ -5,15 +5,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
-from helpers.core import artifacts
+from helpers.core import artifacts, paths
 from helpers.core.artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
+    folder_lock,
     is_current,
+    note,
+    noted,
     read_json,
     verify_checksum,
     write_checksum,
@@ -262,3 +267,91 @@ class TestFingerprint:
     def test_of_a_file(self, tmp_path):
         (tmp_path / "x").write_bytes(b"abc")
         assert file_fingerprint(tmp_path / "x") == "ba7816bf8f01cfea"
+
+
+def test_files_that_are_made_are_noted_with_those_of_folders(tmp_path, monkeypatch):
+    monkeypatch.delenv(artifacts.NOTES, raising=False)
+    note(tmp_path / "x")
+    notes = tmp_path / "notes"
+    monkeypatch.setenv(artifacts.NOTES, str(notes))
+    run = tmp_path / "run"
+    write_json(run / "card.json", {})
+    with atomic_write(run / "model") as partial:
+        partial.mkdir()
+        for name in ("best", "last.safetensors", ".hidden"):
+            (partial / name).write_text("four")
+    with atomic_write(tmp_path / "of another run") as partial:
+        partial.write_text("x")
+    with atomic_write(run / "posts") as partial:
+        partial.write_text("posts")
+    note(run / "gone")
+    write_checksum(run / "posts")
+    sizes = noted(notes, run)
+    assert sizes.pop("card.json") == (run / "card.json").stat().st_size
+    assert sizes == {"model/best": 4, "posts": 5, "posts.sha256": 16}
+
+
+HOLD = """
+import sys
+from helpers.core.artifacts import folder_lock
+with folder_lock(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """A process that holds the lock of a folder, until it may read no more."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        cwd=paths.ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.communicate()
+
+
+def test_another_process_is_refused_or_waits_until_the_holder_ends(tmp_path, holder, capsys):
+    with pytest.raises(ValueError, match="is in use by another process: wait until it has ended"):
+        with folder_lock(tmp_path / "x" / "..", wait=False):
+            pass
+    entered = []
+
+    def enter():
+        with folder_lock(tmp_path):
+            entered.append(True)
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    time.sleep(0.3)
+    assert not entered
+    holder.kill()  # the system lets go of what a killed process held
+    thread.join(10)
+    assert entered == [True]
+    message = "is in use by another process: waiting until it has ended\n"
+    assert capsys.readouterr().err.endswith(message)
+    assert (tmp_path / ".lock").stat().st_mode & 0o077 == 0
+
+
+def test_the_thread_that_holds_a_folder_enters_again_and_no_other_one(tmp_path):
+    refused = []
+
+    def enter():
+        try:
+            with folder_lock(tmp_path, wait=False):
+                refused.append(False)
+        except ValueError:
+            refused.append(True)
+
+    with folder_lock(tmp_path):
+        enter()
+        for _ in range(2):
+            thread = threading.Thread(target=enter)
+            thread.start()
+            thread.join(10)
+    enter()
+    assert refused == [False, True, True, False]

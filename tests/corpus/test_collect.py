@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from helpers import sources
 from helpers.cleaning.authors import author_name, joined_names, pseudonym_key, same_author
-from helpers.core import artifacts, locks, paths
+from helpers.core import artifacts, paths
 from helpers.corpus import collect as corpus
 from helpers.corpus import posts_table as table_module
 from helpers.corpus.collect import CollectConfig
@@ -80,7 +80,6 @@ def source(monkeypatch, tmp_path):
     """A source of three parts; gives the list of the parts read so far."""
     parts, reads = stub()
     monkeypatch.setattr(sources, "open_source", lambda kind, location, **options: parts)
-    monkeypatch.setattr(locks, "ORPHAN_SECONDS", 0)  # who is killed here has started nobody
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
     monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", KEY)
     return reads

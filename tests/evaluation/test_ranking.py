@@ -299,7 +299,7 @@ def test_compared_pairs_are_recorded_with_their_base(tmp_path):
     about = {}
     for key in ranks:
         about[key] = {"model": f"m {key}", "protocol": "p", "split": "test", "seed": 3}
-    table = tmp_path / "results.csv"
+    table = tmp_path / "results"
     differences = compare_pairs(table, ranks, about, [("one", "other")], seed=5)
     expected = compare_rankings(ranks["one"], ranks["other"], 5)
     pd.testing.assert_frame_equal(differences["one", "other"], expected)

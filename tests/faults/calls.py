@@ -9,7 +9,7 @@ import pandas as pd
 
 from helpers.accounts import log, reading
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.core import locks, results
+from helpers.core import results
 from helpers.core.paths import Run
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.encoders.stream import stream_config
@@ -115,7 +115,6 @@ def make(call, folder, log_file, at="", do="", max_bytes=0):
     max_bytes : no file may become larger, as if the disk were full; 0 for no limit
     """
     os.environ["AUTHORBOOK_OUTPUTS"] = folder
-    locks.ORPHAN_SECONDS = 0  # a call starts no process that could outlive it
     sys.addaudithook(Faults(folder, log_file, at, do, "parent"))
     if max_bytes:
         resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, max_bytes))

@@ -14,9 +14,7 @@ import pandas as pd
 from bs4 import BeautifulSoup
 
 # of a run's folder: work files that no later step reads, locks, and the log of questions
-LEFT_OUT = re.compile(
-    r"^(?:collect|notebooks)/|(?:^|/)\.[^/]*$|^results\.csv\.sha256$|^asked\.jsonl$"
-)
+LEFT_OUT = re.compile(r"^(?:collect|notebooks)/|(?:^|/)\.[^/]*$|^asked\.jsonl$")
 TIMES = ("seconds", "checksum", "sha256")  # keys of a JSON file that differ from run to run
 TIMED = re.compile(r"\b(?:seconds?|minutes?|ms|time to|opening|\d+ s)\b|^\s*\d+%\s*$")
 NUMBER_OR_ANSWER = re.compile(r"\d[\d.,]*|\b(?:True|False)\b")
@@ -50,7 +48,7 @@ def shared_bytes(path):
     """Return what two runs share of a file."""
     if path.name in ("results.csv", "history.csv"):
         return without_seconds(path).encode()
-    if path.name == "training.json":
+    if path.name == "training.json" or path.parent.name == "results":
         description = json.loads(path.read_text("utf-8"))
         return json.dumps(
             {key: description[key] for key in description if key not in TIMES}

@@ -133,7 +133,7 @@ MAY_BE_EMPTY = {
 
 def execute_check(notebook, **values):
     """Execute the check cell of a notebook with some values other than the defaults."""
-    return settings(Stage("", notebook, notebook, values, ""))
+    return settings(Stage("", notebook, values, ""))
 
 
 @pytest.mark.parametrize(

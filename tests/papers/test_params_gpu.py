@@ -32,7 +32,7 @@ def names_of(name, **changes):
     base = yaml.safe_load((FOLDER / "03_train.yaml").read_text("utf-8"))
     varied = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
     parameters = base | varied | changes | {"run": "open"}
-    return settings(Stage("open", name, "03_train", parameters, "test"))
+    return settings(Stage("open", name, parameters, "test"))
 
 
 def test_no_stage_of_the_run_is_for_a_gpu():

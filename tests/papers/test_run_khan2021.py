@@ -7,7 +7,7 @@ from backports import zstd
 
 from helpers.core import results
 from helpers.evaluation.ranking import ranking_trials
-from helpers.runs.token_stores import describe_overlap, open_stores
+from helpers.runs.guests import describe_overlap, open_stores
 from helpers.tokens.store import build_store, list_topics
 from helpers.tokens.tokenizer import prepare_text
 from tests.paper_runs import People, execute, lines, second

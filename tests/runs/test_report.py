@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from helpers.runs import report
-from helpers.runs.markdown import mathml
+from helpers.runs.report import mathml
 
 HOSTILE = "<script>fetch('http://example.org')</script>"
 

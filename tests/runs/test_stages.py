@@ -5,8 +5,9 @@ import re
 import pytest
 
 from helpers.core import paths
+from helpers.runs import stages as runner
 from helpers.runs.__main__ import main
-from helpers.runs.stages import imported_files, stages
+from helpers.runs.stages import stages
 from tests.toy_runs import DECLARED, log, notebook, params
 
 
@@ -64,55 +65,56 @@ def test_what_starts_the_collection_makes_nothing_after_it_stale(toy):
     assert first.name == "00_start" and [stage.fingerprint for stage in later] == before
 
 
+def modules(code):
+    """The modules of helpers that code uses."""
+    return {name for name, _ in runner._modules(code)}
+
+
 def test_a_changed_helper_makes_what_imports_it_stale():
-    def names(code):
-        return {
-            path.relative_to(paths.ROOT / "helpers").as_posix() for path in imported_files(code)
-        }
-
-    assert names(
-        "from helpers.core import paths\nfrom helpers.runs import pipeline\n"
-        "import helpers.core.parameters"
-    ) == {
-        "core/__init__.py",
-        "core/paths.py",
-        "core/parameters.py",
-    }  # how notebooks are run does not count
-    assert names("def f():\n    from helpers.core.artifacts import atomic_write") == {
-        "core/__init__.py",
-        "core/artifacts.py",
-    }
-    assert names("import json, numpy\nfrom pathlib import Path") == names("def broken(") == set()
+    core = {"helpers.core", "helpers.core.paths"}
+    assert modules("from helpers.core import paths\nfrom helpers.runs import stages") == core, (
+        "how notebooks are run does not count"
+    )
+    assert core < modules("def f():\n    from helpers.core.artifacts import atomic_write")
+    assert "helpers.core.messages" in modules("import helpers.core.artifacts\n%matplotlib inline")
+    assert modules("import json, numpy\nfrom pathlib import Path") == set()
+    assert modules("def broken(") == set()
 
 
-def test_what_a_registry_looks_up_by_name_counts(toy, monkeypatch):
-    monkeypatch.setattr(paths, "ROOT", toy)
-    room = toy / "helpers" / "sources"
-    room.mkdir(parents=True)
-    (room / "__init__.py").write_text("from importlib import import_module\nimport_module(kind)")
-    (room / "table.py").write_text("x = 1")
-    notebook(toy / "notebooks/02_b.ipynb", "import helpers.sources.table")
-    notebook(toy / "notebooks/01_a.ipynb", "from helpers.sources import open_source")
-    before = {stage.name: stage.fingerprint for stage in stages("demo")}
-    (room / "table.py").write_text("x = 1  # one")
-    assert {stage.name: stage.fingerprint for stage in stages("demo")} == before
-    (room / "table.py").write_text("x = 2")
-    assert not set(before.values()) & {stage.fingerprint for stage in stages("demo")}
+def test_what_a_registry_looks_up_by_name_counts():
+    assert "helpers.sources.pan" in modules("from helpers.sources import open_source")
 
 
-def test_a_table_beside_a_module_is_a_part_of_it(toy, monkeypatch):
-    monkeypatch.setattr(paths, "ROOT", toy)
-    room = toy / "helpers" / "figures"
+@pytest.fixture
+def room(tmp_path, monkeypatch):
+    """A module with its data; its fingerprint is made anew at each call."""
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    room = tmp_path / "helpers" / "figures"
     room.mkdir(parents=True)
     (room / "labels.py").write_text("x = 1")
     (room / "labels.csv").write_text("T,text\n")
     (room / "other.csv").write_text("a,b\n")
-    notebook(toy / "notebooks/01_a.ipynb", "from helpers.figures.labels import label")
-    before = stages("demo")[0].fingerprint
+    return room
+
+
+def fingerprint_of_labels():
+    return runner._module_fingerprint.__wrapped__("helpers.figures.labels")
+
+
+def test_a_comment_in_a_module_changes_nothing(room):
+    before = fingerprint_of_labels()
+    (room / "labels.py").write_text("x = 1  # one")
+    assert fingerprint_of_labels() == before
+    (room / "labels.py").write_text("x = 2")
+    assert fingerprint_of_labels() != before
+
+
+def test_a_table_beside_a_module_is_a_part_of_it(room):
+    before = fingerprint_of_labels()
     (room / "other.csv").write_text("a,c\n")
-    assert stages("demo")[0].fingerprint == before
+    assert fingerprint_of_labels() == before
     (room / "labels.csv").write_text("T,words\n")
-    assert stages("demo")[0].fingerprint != before
+    assert fingerprint_of_labels() != before
 
 
 def test_what_is_for_a_gpu_is_no_stage(toy):

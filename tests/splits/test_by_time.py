@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 import duckdb
 import pytest
 
-from helpers.core import locks
 from helpers.splits import NoSplit, TimeSplit, assignment
 from helpers.splits.assignment import make_split
 from helpers.splits.audit import AuditError, audit_split
@@ -147,7 +146,6 @@ def test_a_killed_run_is_done_again(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(locks, "ORPHAN_SECONDS", 0)  # who is killed here has started nobody
     monkeypatch.setattr(assignment, "write_posts", dies)
     with pytest.raises(KeyboardInterrupt):
         make(tmp_path)

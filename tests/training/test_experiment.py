@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.core.locks import folder_lock
+from helpers.core.artifacts import folder_lock
 from helpers.encoders.base import embed
 from helpers.encoders.stream import stream_config
 from helpers.losses import LossConfig

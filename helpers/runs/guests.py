@@ -9,7 +9,7 @@ from ..core.artifacts import read_json
 from ..tokens import store
 from ..tokens.batch import Samples
 from ..tokens.tokenizer import Tokenizer, load_tokenizer
-from . import pipeline
+from .stages import ensure
 
 OWN_SPLITS = ("train", "dev", "test", "seen")
 
@@ -35,7 +35,7 @@ def open_stores(run: str, splits: Iterable[str]) -> tuple[Tokenizer, dict[str, s
         another run has no such split
     """
     files = paths.Run(run)
-    pipeline.ensure(run, "02_tokenizer", files.tokens / "test" / "store.json")
+    ensure(run, "02_tokenizer", files.tokens / "test" / "store.json")
     words = load_tokenizer(files.tokenizer)
     stores = {}
     for split in dict.fromkeys(splits):
@@ -53,10 +53,9 @@ def describe_overlap(run: str, split: str, queries: Samples, train: store.TokenS
     """Say how many accounts of the queries are also in the training split, such as "3 of 20".
 
     Accounts are compared by their names. Pseudonyms serve as well, since all runs on a machine make
-    them with one key. Where names of two runs cannot be compared, the count would be 0 whatever is
-    true, so "not known" and the reason are returned. If no name is in both runs, it is not known
-    either, as the key may have changed between them. Only a split of the run itself can have the
-    count 0.
+    them with one key. Where two runs may name accounts differently, the count would be 0 whatever
+    is true, so "not known" is returned. So it is if no name is in both runs, as the key may have
+    changed between them. Only a split of the run itself can have the count 0.
 
     Parameters
     ----------
@@ -70,34 +69,26 @@ def describe_overlap(run: str, split: str, queries: Samples, train: store.TokenS
     training_accounts = {same_author(name) for name in train.author_names()}
     in_both = accounts & training_accounts
     guest, _ = _guest_and_split(split)
-    if split not in OWN_SPLITS and guest != run:
-        reason = _why_names_differ(run, guest)
-        if not in_both and not reason:
-            reason = "no name is in both runs"
-        if reason:
-            return f"not known ({reason})"
+    if guest not in ("", run) and not (in_both and _name_alike(run, guest)):
+        return "not known (the two runs may name accounts differently)"
     return f"{len(in_both):,} of {len(accounts):,}"
 
 
-def _why_names_differ(run, guest):
-    """Return why a name in one run tells nothing about the other run, "" where it does."""
+def _name_alike(run, guest):
+    """Return whether a name in one run is that of the same account in the other one."""
     card = read_json(paths.Run(run).data_card)
     guest_card = read_json(paths.Run(guest).data_card)
-    source = card["source"]
-    guest_source = guest_card["source"]
-    if source != guest_source:
-        return f"sources {guest_source} and {source} name accounts differently"
-    if source in sources.NAMED_BY_ARCHIVE:
-        return f"each archive of source {source} has names of its own"
-    if source == "table" and card["location"] != guest_card["location"]:
-        return "files of source table may be of different archives"
-    if card["pseudonymise"] != guest_card["pseudonymise"]:
-        return "one run has names and the other pseudonyms"
-    return ""
+    compared = ["source", "pseudonymise"]
+    if card["source"] in (*sources.NAMED_BY_ARCHIVE, "table"):
+        compared.append("location")
+    return all(card.get(key) == guest_card.get(key) for key in compared)
 
 
 def _guest_and_split(name):
-    """Return the run and the split that a name such as "blogs" or "bloggers.train" stands for."""
+    """Return the run and the split that a name such as "blogs" or "bloggers.train" stands for.
+
+    A split of the run itself, such as "dev", stands for no other run: "".
+    """
     run, _, split = name.rpartition(".")
     if split in OWN_SPLITS:
         return run, split
@@ -108,7 +99,7 @@ def _posts_of_guest(name):
     """Return the posts table of another run, or of one of its splits, which is collected first."""
     run, split = _guest_and_split(name)
     guest = paths.Run(run)
-    pipeline.ensure(run, "01_collect", guest.posts / "split.json")
+    ensure(run, "01_collect", guest.posts / "split.json")
     posts = guest.posts / f"{split}.parquet"
     if not posts.exists():
         raise ValueError(f"the run {run!r} has no split {split!r}, for {name!r}")

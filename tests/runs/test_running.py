@@ -1,0 +1,415 @@
+"""Stages that run: what is reused, killed, deleted, failed, and what two commands share."""
+
+import errno
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from helpers.core import artifacts, paths
+from helpers.runs import stages as runner
+from helpers.runs.__main__ import main
+from helpers.runs.stages import StageFailed, ensure, execute, stages
+from tests.forks import wait_until
+from tests.toy_runs import log, notebook, params
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_what_a_run_makes_is_for_its_owner_alone(toy):
+    before = os.umask(0o022)
+    try:
+        assert main(["demo"]) == 0
+    finally:
+        os.umask(before)
+    made = list((toy / "outputs").rglob("*"))
+    assert len(made) > 8
+    assert not [path for path in made if path.stat().st_mode & 0o077 and path.suffix != ".lock"]
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    assert re.findall(r"\[(\d/4)\] (\S+) \.\.\. \d+ s", out) == [
+        ("1/4", "01_a"),
+        ("2/4", "02_b"),
+        ("3/4", "02_b.T"),
+        ("4/4", "02_b.Z"),
+    ]
+    assert "report.html" in out
+    folder = str((toy / "notebooks").resolve())
+    assert log(toy) == [["demo", n, folder] for n in "3189"]
+    assert [path.name for path in sorted((toy / "outputs/demo/notebooks").glob("*.ipynb"))] == [
+        "01_a.ipynb",
+        "02_b.T.ipynb",
+        "02_b.Z.ipynb",
+        "02_b.ipynb",
+    ]
+
+    assert main(["demo"]) == 0
+    assert capsys.readouterr().out.count("reused") == 4 and len(log(toy)) == 4
+
+    params(toy, "02_b.T", "size: 8  # a comment")
+    assert main(["demo"]) == 0
+    assert capsys.readouterr().out.count("reused") == 4 and len(log(toy)) == 4
+
+    params(toy, "02_b.T", "size: 7")  # a parameter: only that variant
+    assert main(["demo"]) == 0
+    assert log(toy)[4:] == [["demo", "7", folder]]
+
+    source = toy / "notebooks/01_a.ipynb"  # a code cell: everything after it too
+    source.write_text(source.read_text().replace("print(size)", "print(size, 2)"))
+    assert not any(stage.is_current for stage in stages("demo"))
+    (toy / "outputs/demo/notebooks/02_b.ipynb").unlink()
+    assert main(["demo", "--list"]) == 0
+    assert "current" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_one_stage_or_a_notebook_with_its_variants_can_be_run(toy, capsys):
+    assert main(["demo", "02_b.T"]) == 0
+    assert [size for _, size, _ in log(toy)] == ["8"]
+    assert main(["demo", "02_b"]) == 0
+    assert [size for _, size, _ in log(toy)] == ["8", "1", "9"]
+    assert not (toy / "outputs/demo/report.html").exists()
+    assert main(["demo", "02_c"]) == 1
+    assert capsys.readouterr().err == "params/demo/ has no 02_c.yaml\n"
+
+
+MAKE_FILES = """
+from helpers.core import artifacts, paths
+files = paths.Run(run)
+with artifacts.atomic_write(files.folder / f"made/{size}.txt") as partial:
+    partial.write_text("a" * size)
+with artifacts.atomic_write(files.folder / "shared.txt") as partial:
+    partial.write_text("b" * size)
+"""
+
+
+@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.parametrize("name", ["made/3.txt", "shared.txt", "notebooks/01_a.ipynb"])
+def test_a_stage_runs_again_where_a_file_that_it_made_is_deleted_or_cut(toy, name):
+    """The last stage that wrote a file says which size it has."""
+    for notebook_name in ("01_a", "02_b"):
+        notebook(toy / f"notebooks/{notebook_name}.ipynb", MAKE_FILES)
+    assert main(["demo"]) == 0
+    path = toy / "outputs/demo" / name
+    before = path.read_text()
+    assert all(stage.is_current for stage in stages("demo"))
+    path.unlink()
+    assert not stages("demo")[0].is_current
+    assert main(["demo"]) == 0
+    assert path.exists() and all(stage.is_current for stage in stages("demo"))
+    if path.suffix == ".txt":
+        path.write_text(before + "cut")
+        assert not stages("demo")[0].is_current
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_a_run_that_was_copied_is_current(toy, monkeypatch):
+    notebook(toy / "notebooks/01_a.ipynb", MAKE_FILES)
+    assert main(["demo"]) == 0
+    shutil.copytree(toy / "outputs", toy / "copied")
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(toy / "copied"))
+    assert all(stage.is_current for stage in stages("demo"))
+    (toy / "copied/demo/made/3.txt").unlink()
+    assert not stages("demo")[0].is_current
+
+
+def test_a_failure_is_told_in_a_few_lines(toy, capsys, request, monkeypatch):
+    notebook(toy / "notebooks/03_c.ipynb", "def f():\n    raise KeyError('no such loss')", "f()")
+    params(toy, "03_c", "")
+    for name in ("01_a", "02_b", "02_b.T", "02_b.Z"):
+        (toy / f"params/demo/{name}.yaml").unlink()
+    monkeypatch.setattr(runner, "start", execute)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", os.environ.copy())
+        assert main(["demo"]) == 1
+    out, err = capsys.readouterr()
+    assert "03_c ... failed" in out
+    assert (
+        err.startswith("03_c failed in cell [")
+        and "KeyError: 'no such loss'" in err
+        and "raise KeyError" in err
+    )
+    assert "papermill" not in err and "\x1b" not in err and len(err.splitlines()) < 12
+    folder = toy / "outputs/demo/notebooks"
+    assert [path.name for path in folder.glob("03*.ipynb")] == ["03_c.failed.ipynb"]
+    assert not (toy / "outputs/demo/report.html").exists()
+
+    request.getfixturevalue("without_kernels")
+    notebook(toy / "notebooks/03_c.ipynb", "print('mended')")
+    assert main(["demo"]) == 0
+    names = ["03_c.ipynb", "03_c.ipynb.sha256", "03_c.json"]
+    assert sorted(path.name for path in folder.glob("03*")) == names
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_ensure_says_what_it_cannot_do(toy):
+    with pytest.raises(ValueError, match="copy params/demo to params/new"):
+        ensure("new", "01_a", toy / "outputs/new/x")
+    folder = toy / "outputs/demo"
+    with pytest.raises(ValueError, match="x is missing, and params/demo/ has no 02_q.yaml"):
+        ensure("demo", "02_q", folder / "x")
+    with pytest.raises(ValueError, match="did not make"):
+        ensure("demo", "01_a", folder / "x")
+    for path in (toy / "log.txt", folder / "models" / "../../../log.txt", folder / "models" / "/"):
+        with pytest.raises(ValueError, match="outside of .*demo"):
+            ensure("demo", "02_b", path)
+    assert {line[1] for line in log(toy)} == {"3"}
+
+
+@pytest.fixture
+def without_reports(monkeypatch):
+    """Stages do nothing, and no report is written."""
+    monkeypatch.setattr(runner.artifacts, "read_json", lambda path: {"seconds": 1})
+    monkeypatch.setattr("helpers.runs.__main__._write_report", lambda *_: Path("page"))
+
+
+@pytest.mark.usefixtures("without_reports")
+def test_stages_that_need_nothing_of_each_other_run_at_once(toy, monkeypatch):
+    """02_b asks for what 01_a makes, so it waits for it; 03_c waits for nobody."""
+    notebook(toy / "notebooks/02_b.ipynb", 'ensure(run, "01_a", "somewhere")')
+    notebook(toy / "notebooks/03_c.ipynb", "print(1)")
+    params(toy, "03_c", "")
+    running = set()
+    at_once = []
+    order = []
+
+    def pretend(stage):
+        running.add(stage.name)
+        at_once.append(set(running))
+        time.sleep(0.2)
+        running.discard(stage.name)
+        order.append(stage.name)
+
+    monkeypatch.setattr(runner, "start", pretend)
+    assert main(["demo", "--jobs", "2"]) == 0
+    assert {"01_a", "03_c"} in at_once and max(len(names) for names in at_once) == 2
+    assert not any({"01_a", "02_b"} <= names for names in at_once)
+    assert sorted(order) == ["01_a", "02_b", "02_b.T", "02_b.Z", "03_c"]
+
+
+@pytest.mark.usefixtures("without_reports")
+def test_what_most_others_need_goes_first(toy, monkeypatch):
+    """03_c and 04_d wait for 01_b, so it goes before 01_a and 02_b."""
+    notebook(toy / "notebooks/01_b.ipynb", "print(1)")
+    for name in ("03_c", "04_d"):
+        notebook(toy / f"notebooks/{name}.ipynb", 'ensure(run, "01_b", "somewhere")')
+        params(toy, name, "")
+    params(toy, "01_b", "")
+    order = []
+    monkeypatch.setattr(runner, "start", lambda stage: order.append(stage.name))
+    assert main(["demo"]) == 0
+    assert order == ["01_b", "01_a", "02_b", "02_b.T", "02_b.Z", "03_c", "04_d"]
+
+
+def test_the_first_failure_ends_a_run(toy, monkeypatch, capsys):
+    started = []
+
+    def fail(stage):
+        started.append(stage.name)
+        raise StageFailed(f"{stage.name} failed")
+
+    monkeypatch.setattr(runner, "start", fail)
+    with pytest.raises(StageFailed):
+        runner.run_stages(stages("demo"), jobs=2)
+    assert started == ["01_a", "02_b"] and "02_b.T" not in capsys.readouterr().out
+
+
+def test_a_line_now_and_then_says_how_far_a_stage_is(toy, monkeypatch, capsys):
+    stage = stages("demo")[0]
+    artifacts.make_folder(stage.output.parent)
+    stage.progress_file.write_text("training 2/8\x1b[2J, 00:03 left")
+    monkeypatch.setattr(runner, "LINE_SECONDS", 0.1)
+    monkeypatch.setattr(runner, "_outcome", lambda stage: time.sleep(0.25))
+    runner.run_stages([stage])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == 2 * ["01_a: training 2/8\\x1b[2J, 00:03 left"] and len(lines) == 3
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
+    source = toy / "notebooks/02_b.ipynb"
+    before = source.read_text()
+    notebook(source, "raise OSError(28, 'No space left on device', 'posts.parquet.partial')")
+    assert main(["demo"]) == 1
+    message = capsys.readouterr().err
+    assert re.match(r"02_b failed .*the disk is full: free some space, then give the same", message)
+    assert len(message.splitlines()) == 2
+    source.write_text(before)
+    params(toy, "01_a", "size: 4")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(runner.artifacts, "write_json", full)
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err.startswith("the disk is full: free some space")
+
+
+# a notebook that makes three files, and waits before the last of them
+STEPS = """
+import os, time
+from pathlib import Path
+from helpers.core import artifacts, paths
+folder = Path(os.environ["TOY"])
+
+def add_line(name, line):
+    with open(folder / name, "a") as file:
+        print(line, file=file)
+
+add_line("pids", os.getpid())
+for step in range(3):
+    path = paths.Run(run).folder / f"model/{step}.txt"
+    if path.exists():
+        continue
+    while step == 2 and not (folder / "go").exists():
+        time.sleep(0.01)
+    with artifacts.atomic_write(path) as partial:
+        partial.write_text(str(step))
+    add_line("steps", step)
+"""
+ENSURE = """
+from helpers.core import paths
+from helpers.runs.stages import ensure
+ensure(run, "01_a", paths.Run(run).folder / "model")
+"""
+
+
+class Project:
+    """A checkout of its own, whose run ``demo`` has one notebook that makes three files."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.run = folder / "outputs" / "demo"
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(paths.ROOT / "helpers", folder / "helpers", ignore=ignored)
+        for name in ("notebooks", "params/demo"):
+            (folder / name).mkdir(parents=True)
+        params(folder, "01_a", "")
+        notebook(folder / "notebooks/01_a.ipynb", STEPS)
+
+    def start(self, *words, launcher=""):
+        """Start a command of the runs, as a shell does: with a group of processes of its own."""
+        variables = {
+            "PYTHONPATH": str(self.folder),
+            "AUTHORBOOK_OUTPUTS": str(self.folder / "outputs"),
+            "AUTHORBOOK_LAUNCHER": launcher,
+            "TOY": str(self.folder),
+        }
+        # a shell starts what it puts in the background deaf to this signal
+        listen = (
+            "import runpy, signal, sys\nsys.argv[1:] = sys.argv[2:]\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "runpy.run_module('helpers.runs', run_name='__main__')"
+        )
+        return subprocess.Popen(
+            [sys.executable, "-c", listen, "-", *words],
+            env=os.environ | variables,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def lines(self, name):
+        path = self.folder / name
+        if path.exists():
+            return path.read_text().split()
+        return []
+
+    def start_and_wait(self, *words):
+        """Start a command, and return it when its notebook waits."""
+        command = self.start(*words)
+        wait_until(lambda: self.lines("steps") == ["0", "1"])
+        return command
+
+    def go(self, *commands):
+        """Let notebooks wait no more; check that commands end well, and that no step came twice."""
+        (self.folder / "go").touch()
+        for command in commands:
+            _, errors = command.communicate(timeout=60)
+            assert command.returncode == 0, errors
+        assert self.lines("steps") == ["0", "1", "2"]
+
+
+@pytest.fixture
+def project(tmp_path):
+    yield Project(tmp_path)
+    (tmp_path / "go").touch()  # where a test has failed, too
+
+
+def ends(pid, seconds=10):
+    """Does a process that is not ours end within so many seconds?"""
+    for _ in range(100 * seconds):
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_stage_that_is_killed_ends_with_its_kernel_and_continues(project):
+    command = project.start_and_wait("demo", "01_a")
+    (child,) = psutil.Process(command.pid).children()
+    child.kill()
+    _, errors = command.communicate(timeout=20)
+    assert command.returncode == 1
+    assert errors == "01_a was stopped (-9): the same command continues it\n"
+    assert all(ends(int(pid)) for pid in project.lines("pids"))
+    project.go(project.start("demo", "01_a"))
+
+
+def test_a_stage_outlives_its_command_and_the_same_command_waits_for_it(project):
+    command = project.start_and_wait("demo", "01_a")
+    command.kill()
+    command.wait()
+    project.go(project.start("demo", "01_a"))
+    assert len(project.lines("pids")) == 1
+
+
+def test_two_commands_share_the_work_of_a_run(project):
+    notebook(project.folder / "notebooks/02_b.ipynb", ENSURE)
+    params(project.folder, "02_b", "")
+    command = project.start_and_wait("demo", "01_a")
+    other = project.start("demo", "02_b")
+    wait_until(lambda: (project.run / "notebooks/02_b.running.ipynb").exists())
+    project.go(command, other)
+    assert len(project.lines("pids")) == 1
+
+
+def test_ensure_runs_what_is_missing_from_inside_a_kernel_once(project):
+    notebook(project.folder / "notebooks/02_b.ipynb", ENSURE)
+    params(project.folder, "02_b", "")
+    project.go(project.start_and_wait("demo", "02_b"))
+    text = (project.run / "notebooks/02_b.ipynb").read_text()
+    assert "01_a has not been run for 'demo': running it now" in text
+    listed, _ = project.start("demo", "--list").communicate()
+    assert listed == "01_a  (current)\n02_b  (current)\n"
+
+
+def test_ctrl_c_ends_a_run_and_its_kernel(project):
+    command = project.start_and_wait("demo", "01_a")
+    os.killpg(command.pid, signal.SIGINT)
+    _, errors = command.communicate(timeout=20)
+    assert command.returncode == 130
+    assert errors == "\nstopped; the same command continues from here\n"
+    assert all(ends(int(pid)) for pid in project.lines("pids"))
+    project.go(project.start("demo", "01_a"))
+
+
+def test_a_launcher_starts_the_process_of_a_stage(project):
+    launcher = """sh -c 'touch "$TOY/launched"; exec "$0" "$@"'"""
+    project.go(project.start("demo", "01_a", launcher=launcher))
+    assert (project.folder / "launched").exists()

@@ -3,8 +3,7 @@
 Of a post that may be a mail or not only what is plainly appended is cut (:func:`without_appended`).
 
 All functions work line by line and look only a few lines ahead, so the time is linear in the length
-of the body. Most lines are prose, for which an expression need not be tried: functions whose names
-begin with ``_may`` see by a letter or a mark that it cannot match.
+of the body.
 """
 
 import re
@@ -20,7 +19,6 @@ from .email_words import (
     FIELD,
     HEADER,
     JUNK,
-    JUNK_LETTERS,
     LONE_FIELD,
     OPENING,
     PHONE_LINE,
@@ -29,9 +27,6 @@ from .email_words import (
     VERB,
 )
 from .salutations import NAME, PERSON
-
-# all white space
-BLANKS = "".join(chr(number) for number in range(0x3001) if chr(number).isspace())
 
 # the start of a quoted line: "> ", "JD> ", "|>", "#> ", "| "; also the R prompt "> ", whose lines
 # are code
@@ -56,7 +51,6 @@ FORWARD = re.compile(r"\s*-{2,}\s?[^\W\d_][^\d]{4,50}?-{2,}\s*$")
 DIGEST = re.compile(r"\s*(?:Message: \d+\s*$|Send \S+ mailing list submissions to|Today's Topics:)")
 # a line drawn of one mark, "______", and words of the footer that a list writes below it
 RULE = re.compile(r"\s*([-_=*~#+.])\1{3,}[-_=*~#+.\s]*$")
-RULE_MARKS = tuple("-_=*~#+.")
 FOOTER = re.compile(
     r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I
 )
@@ -77,26 +71,6 @@ SENDER_WRITES = re.compile(
     rf"|(?:{PERSON}|[A-Z]{{2,20}})(?: (?:{NAME}|[A-Z]{{1,20}}\.?)){{1,3}}"
     r"(?: [(<]\S+@\S+[>)])?\s(?:wrote|writes)\s?(?:[:;]|\.\.\.))\s*$"
 )
-# the first line of a news reader's attribution, "In article <1@x> jd@example.org (Jane) writes:",
-# and how its last line ends: a name or an address and a verb, a verb and a colon somewhere after
-# it, or a name in brackets and a colon
-ARTICLE = re.compile(
-    r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s<|\s\S{0,200}@)|message <|<[^\s<>]{1,200}@)",
-    re.I,
-)
-ARTICLE_END = re.compile(
-    rf"(?:(?:^\s*|[)>\"\]]\s|@\S{{1,99}}\s|\b[A-Z][\w'.-]{{0,30}}\s){ARTICLE_VERB}[\s,>|-]{{0,5}}"
-    rf"|\b{ARTICLE_VERB}(?:\s?\.\.\.|(?:[^.:;?!]|[.:]\w){{0,80}}[:;])|[)>]\s?:)\s*$"
-)
-ARTICLE_LETTERS = frozenset("in In iN IN fr Fr fR FR".split())  # the first two of an ARTICLE
-# such a line that holds nothing but the article and a name; the attribution at the start of a line
-# that goes on: "In article <1@x> jd@example.org (Jane Doe) writes: I do not"
-ARTICLE_ALONE = re.compile(
-    r"\s*(?:In|From) (?:(?:the )?[Aa]rticle:?|message)?\s*<?[^\s<>]{1,200}>?[,;:]?"
-    rf"(?:\s+<?[^\s@]+@\S+)?(?:\s*\([^()]{{0,80}}\)|(?:\s+(?:{NAME}|[A-Z]\.)){{1,4}})?"
-    r"(?:\s+<\S+@\S+)?[\s,.]*$"
-)
-ARTICLE_START = re.compile(rf"\s*(?:In|From) .{{0,300}}?[)>\w] {ARTICLE_VERB}\s?:\s*(?=\S)", re.I)
 # the line "-- " above a signature
 DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
 # a line that begins in lower case and goes on, as within a sentence
@@ -169,7 +143,7 @@ def _above_answered_mail(lines):
                 break
         attribution_length = 0
         if OPENING.match(lines[i]):
-            attribution_length = _attribution_length(lines, quoted, colons, i, False)
+            attribution_length = _attribution_length(lines, quoted, colons, i)
         if attribution_length:
             following = _first_text(lines, i + attribution_length)
             if following is None or not quoted[following]:
@@ -192,29 +166,13 @@ def _paragraphs(lines):
 
 def _disclaims(paragraph):
     """Return whether a paragraph is a disclaimer: "confidential" and two other such words."""
-    if not _may_disclaim(paragraph):
-        return False
     words = {word.lower() for word in DISCLAIMER.findall(paragraph)}
     return len(words) >= 3 and bool(words & CONFIDENTIAL)
 
 
-def _may_disclaim(paragraph):
-    """Return whether a paragraph holds one of the words CONFIDENTIAL."""
-    lower_case = paragraph.lower()
-    return any(word in lower_case for word in CONFIDENTIAL)
-
-
 def _is_junk(line):
     """Return whether a line is one that mail programs, lists and phones add."""
-    if _may_be_junk(line) and JUNK.match(line):
-        return True
-    return "{{" in line and DROPPED.match(line) is not None
-
-
-def _may_be_junk(line):
-    """Return whether a line may match JUNK."""
-    start = line.lstrip()[:1]
-    return start in JUNK_LETTERS or not start.isascii()
+    return bool(JUNK.match(line) or DROPPED.match(line))
 
 
 def _without_fields(lines):
@@ -223,12 +181,7 @@ def _without_fields(lines):
     fields = [line for line in top if line.strip()]
     if len(fields) > 1:
         lines = lines[len(top) :]
-    return [line for line in lines if not (_may_be_field(line) and LONE_FIELD.match(line))]
-
-
-def _may_be_field(line):
-    """Return whether a line may match LONE_FIELD or HEADER."""
-    return ":" in line
+    return [line for line in lines if not LONE_FIELD.match(line)]
 
 
 def _is_field_or_blank(line):
@@ -243,27 +196,12 @@ def _without_appended(lines):
     for i, line in enumerate(lines):
         if in_footer and line.strip():  # a footer reaches to the end of its paragraph
             continue
-        if _may_begin_appended(line) and _begins_appended(line, lines[i + 1 : i + 5]):
+        if _begins_appended(line, lines[i + 1 : i + 5]):
             break
-        in_footer = _may_begin_footer(line) and _begins_footer(line, lines[i + 1 : i + 3])
+        in_footer = _begins_footer(line, lines[i + 1 : i + 3])
         if not in_footer:
             kept_lines.append(line)
     return kept_lines
-
-
-def _may_begin_appended(line):
-    """Return whether a line may match NEXT_PART, DIGEST, FORWARD or HEADER."""
-    return ":" in line or line.lstrip().startswith(("-", "Send "))
-
-
-def _may_begin_footer(line):
-    """Return whether a line may match SCRUBBED or RULE."""
-    return line.startswith("A") or _may_be_rule(line)
-
-
-def _may_be_rule(line):
-    """Return whether a line may match RULE."""
-    return line.lstrip().startswith(RULE_MARKS)
 
 
 def _begins_appended(line, next_lines):
@@ -296,8 +234,9 @@ def _without_quotes(lines):
 
     The rest of a quoted line that a mail program wrapped counts as quoted too.
     """
-    quoted = [_may_be_quote(line) and QUOTE.match(line) is not None for line in lines]
-    marks = _quote_marks(lines, quoted)
+    quoted = [QUOTE.match(line) is not None for line in lines]
+    colons = _end_with_colon(lines)
+    marks = _quote_marks(lines, colons)
     if marks:
         quoted = [_is_quoted(line, marks) for line in lines]
     for i in range(1, len(lines) - 1):
@@ -310,66 +249,21 @@ def _without_quotes(lines):
             quoted[i] = _is_tail(lines[i].strip())
 
     kept_lines = []
-    colons = _end_with_colon(lines)
     i = 0
     while i < len(lines):
         if quoted[i]:
             i += 1
             continue
-        is_article = _begins_article(lines[i])
-        attribution_length = _attribution_length(lines, quoted, colons, i, is_article)
-        if is_article and not attribution_length:
-            kept_lines += _without_article(lines[i])
-        elif not attribution_length:
+        attribution_length = _attribution_length(lines, quoted, colons, i)
+        if not attribution_length:
             kept_lines.append(lines[i])
         i += max(attribution_length, 1)
     return kept_lines
 
 
-def _without_article(line):
-    """Return a line that begins as ARTICLE does in a list, without an attribution at its start.
-
-    The list is empty if a quote follows the attribution.
-    """
-    attribution = ARTICLE_START.match(line)
-    if not attribution:
-        return [line]
-    text = line[attribution.end() :]
-    if QUOTE.match(text):
-        return []
-    return [text]
-
-
-def _may_be_quote(line):
-    """Return whether a line may match QUOTE."""
-    return ">" in line or "|" in line
-
-
-def _begins_article(line):
-    """Return whether a line begins as ARTICLE does."""
-    return _may_begin_article(line) and ARTICLE.match(line) is not None
-
-
-def _may_begin_article(line):
-    """Return whether a line may match ARTICLE: it begins with "In" or "From", in any case."""
-    start = line.lstrip()[:2]
-    # re.I takes two letters beyond ASCII for an "i"
-    return start in ARTICLE_LETTERS or not start.isascii()
-
-
 def _says_sender_writes(line):
     """Return whether a line is an attribution without a date."""
-    return _may_say_sender_writes(line) and SENDER_WRITES.match(line[-600:]) is not None
-
-
-def _may_say_sender_writes(line):
-    """Return whether a line may match SENDER_WRITES."""
-    return "@" in line or "wrote" in line or "writes" in line
-
-
-def _may_be_attribution(line):
-    """Return whether a line may match ATTRIBUTION: it ends with a colon, or with "..." after it."""
-    return line.rstrip(BLANKS + ".").endswith((":", ";"))
+    return SENDER_WRITES.match(line[-600:]) is not None
 
 
 def _is_tail(text):
@@ -385,13 +279,13 @@ def _is_tail(text):
 
 def _is_quoted(line, marks):
     """Return whether a line begins like a quote in general, or with one of this mail's marks."""
-    if _may_be_quote(line) and QUOTE.match(line):
+    if QUOTE.match(line):
         return True
     mark = MARKER.match(line)
     return mark is not None and mark[1] in marks
 
 
-def _quote_marks(lines, quoted):
+def _quote_marks(lines, colons):
     """Return the marks, beyond those of QUOTE, with which the quoted lines of this mail begin.
 
     A mark is what the first line of text below an attribution begins with. ":" and "}" are marks
@@ -402,17 +296,12 @@ def _quote_marks(lines, quoted):
     if line_starts.count(": ") + line_starts.count("} ") > 2:
         marks = {":", "}"}
     for i, line in enumerate(lines):
-        length = 0
-        if _begins_article(line):
-            length = _article_length(lines, quoted, i)
-        elif _says_sender_writes(line):
-            length = 1
-        elif _may_be_attribution(line) and ATTRIBUTION.match(line.strip()[-600:]):
+        names_sender = _says_sender_writes(line)
+        if colons[i] and ATTRIBUTION.match(line.strip()[-600:]):
             two_lines = " ".join(lines[max(i - 1, 0) : i + 1])[-900:]
-            if ADDRESS.search(two_lines):
-                length = 1
-        if length:
-            following = _first_text(lines, i + length)
+            names_sender = names_sender or ADDRESS.search(two_lines) is not None
+        if names_sender:
+            following = _first_text(lines, i + 1)
             if following is not None:
                 mark = MARKER.match(lines[following])
                 if mark:
@@ -420,18 +309,16 @@ def _quote_marks(lines, quoted):
     return marks
 
 
-def _attribution_length(lines, quoted, colons, start, is_article):
+def _attribution_length(lines, quoted, colons, start):
     """Return how many lines from ``start`` on are an attribution: 0 to MAX_ATTRIBUTION_LINES.
 
-    For one that begins as ARTICLE does see :func:`_article_length`. Any other is a line such as
-    "Jane Doe writes:", or the sentence of the lines up to the first that ends with a colon. This
-    sentence must pass :func:`_says_who_is_quoted`, and none of its lines may be blank or quoted.
+    It is a line such as "Jane Doe writes:", or the sentence of the lines up to the first that ends
+    with a colon. This sentence must pass :func:`_says_who_is_quoted`, and none of its lines may be
+    blank or quoted.
 
     ``colons`` says of each line whether it ends with a colon; ATTRIBUTION allows a ";" instead, and
-    "..." after either. ``is_article`` says whether the line ``start`` begins as ARTICLE does.
+    "..." after either.
     """
-    if is_article:
-        return _article_length(lines, quoted, start)
     if _says_sender_writes(lines[start]):
         return 1
     if True not in colons[start : start + MAX_ATTRIBUTION_LINES]:
@@ -452,26 +339,6 @@ def _attribution_length(lines, quoted, colons, start, is_article):
             before_quote = length == 1 and following is not None and quoted[following]
             return length if _says_who_is_quoted(sentence, before_quote) else 0
     return 0
-
-
-def _article_length(lines, quoted, start):
-    """Return how many lines from ``start`` on are an attribution with an article: 0 to 3.
-
-    It reaches to the first line that ends as ARTICLE_END says, or with a colon above a quote; none
-    of its lines may be blank or quoted. If there is no such line, the first one counts where it
-    holds nothing but the article and a name. What else begins as ARTICLE does is the author's own:
-    "In article <1@x> you ask whether it works."
-    """
-    for end in range(start, min(start + 3, len(lines))):
-        line = lines[end][-300:].rstrip()
-        if quoted[end] or not line:
-            break
-        if ARTICLE_END.search(line):
-            return end - start + 1
-        following = _first_text(lines, end + 1)
-        if line.endswith(":") and following is not None and quoted[following]:
-            return end - start + 1
-    return 1 if ARTICLE_ALONE.match(lines[start]) else 0
 
 
 def _first_text(lines, start):
@@ -517,17 +384,12 @@ def _without_signature(lines):
 
 def _is_rule(line):
     """Return whether a line is drawn of one mark."""
-    return _may_be_rule(line) and RULE.match(line) is not None
+    return RULE.match(line) is not None
 
 
 def _is_delimiter(line):
     """Return whether a line is the one above a signature."""
-    return _may_be_delimiter(line) and DELIMITER.match(line) is not None
-
-
-def _may_be_delimiter(line):
-    """Return whether a line may match DELIMITER."""
-    return "--" in line
+    return DELIMITER.match(line) is not None
 
 
 def _above_delimiter(lines):

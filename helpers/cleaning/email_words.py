@@ -56,7 +56,6 @@ JUNK = re.compile(
     r"|Enviado (?:de|desde) mi|Von meinem \w+ gesendet|Evite imprimir|\[cid:)",
     re.I,
 )
-JUNK_LETTERS = frozenset("[<cdegpsvCDEGPSV")  # the first character of JUNK
 # the last line of a post where phones and mail programs add it, in their owner's language:
 # "Get Outlook for Android", "Inviato da iPhone"
 DEVICE = (

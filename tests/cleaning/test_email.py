@@ -132,13 +132,10 @@ ANSWER = "I do not think so.\nThe moon is no cheese."
     "body",
     [
         "In article <1@x> jd@cs.example.edu (Jane Doe) writes:\n|> theirs\n|>\n|> more\n\nANSWER",
-        "In article <1@x>, jd@cs.example.edu (Jane\nDoe) writes...\n: theirs\n: more\nANSWER",
-        "In article <1@x> you write:\n}theirs\n} more\nANSWER",
         "In <1@x> jd@cs.example.edu writes:\n#>theirs\n#> more\n\nANSWER",
         "jd@cs.example.edu (Jane Doe) writes:\n\n% theirs\n% more\n\nANSWER",
         "Jane Doe (jd@cs.example.edu) wrote:\n: theirs\n\nANSWER",
         "From article <1@x>, by jd@cs.example.edu (Jane Doe):\n+ theirs\n+ more\n\nANSWER",
-        "In article <1@x> jd@cs.example.edu (Jane Doe) writes\nANSWER",
         "In article <1@x>, Jane Doe <jd@cs.example.edu> writes:\nANSWER",
         ": theirs\n: more\n: and more\n\nANSWER",
         "From: jd@cs.example.edu (Jane Doe)\nSubject: Re: moon\nDate: 6 Apr 1993\n\nANSWER",
@@ -148,10 +145,7 @@ ANSWER = "I do not think so.\nThe moon is no cheese."
         "ANSWER\nOrganization: University of Nowhere",
         "In article <1993Apr6.0413.24997> Jane Doe writes:\n> theirs\n\nANSWER",
         "In article <1@x>,\njd@cs.example.edu\n(Jane Doe) writes:\n% theirs\n\nANSWER",
-        "In article <1@x> jd@cs.example.edu (Jane Doe)\n\nANSWER",
-        "In article <1@x> jd@cs.example.edu (Jane Doe) writes: ANSWER",
         "In article <1@x> jd@cs.example.edu wrote on 6 Apr 93 01:23:45 in sci.space:\nANSWER",
-        "In article <1@x> jd@cs.example.edu (Jane Doe) writes: > theirs\n> more\n\nANSWER",
         "Jane Doe writes:\n\nANSWER",
         "JANE B. DOE wrote:\n# theirs\n# more\n\nANSWER",
         "jd@cs.example.edu (Jane Doe) writes\n% theirs\n\nANSWER",
@@ -177,20 +171,6 @@ def test_an_answer_that_looks_like_a_quote_stays():
     ):
         assert own_paragraphs(text).split()[-2:] == text.split()[-2:], text
     assert own_paragraphs("Mine.\n\n: one smile only").count("smile") == 1
-
-
-@pytest.mark.parametrize(
-    ("attribution", "own"),
-    [
-        ("", "In article <1@x> you said that it works.\nIt does."),
-        ("", "In article <1@x> you say so.\n- the first reason\n- the second one"),
-        ("In article <1@x> Jane Doe\n", "Here is what I think:\n\nit is so."),
-        ("In article <1@x> jd@x.org (Jane Doe)\n", "I can only repeat what\npeople say."),
-        ("In article <1@x> jd@x.org (Jane Doe) writes: ", "I think that:\nit is so."),
-    ],
-)
-def test_an_attribution_with_an_article_takes_no_own_line_with_it(attribution, own):
-    assert own_paragraphs(attribution + own) == own
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,137 @@
+"""Planted bugs: each is put into a copy of what git has staged, where a test of its room must catch it.
+
+    python tests/planted_bugs.py [WORD ...]     those whose file holds one of the words
+
+Prints a line for each bug: the first test that failed, or MISSED. The exit code is 1 if one was
+missed. A bug is code that still runs and gives wrong results; its right code stands in its file
+once.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+TIME_LIMIT = 600  # seconds
+FIRST_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.M)
+
+
+class Bug(NamedTuple):
+    """Wrong code in place of right code.
+
+    Attributes
+    ----------
+    file : below ``helpers/``
+    tests : file or folder below ``tests/``
+    right, wrong : the code before and after
+    """
+
+    file: str
+    tests: str
+    right: str
+    wrong: str
+
+
+BUGS = [
+    Bug(
+        "core/parameters.py", "core/test_parameters.py", "low <= element <= high", "low <= element"
+    ),
+    Bug("core/parameters.py", "core/test_parameters.py", "seen.add(element)", "seen.add(None)"),
+    Bug("core/messages.py", "core/test_messages.py", "if character.isprintable()", "if character"),
+    Bug("core/messages.py", "core/test_messages.py", "len(parts) > 2 and", "len(parts) > 9 and"),
+    Bug("core/files.py", "core/test_files.py", "MAX_RATIO = 1000", "MAX_RATIO = 10**9"),
+    Bug("core/files.py", "core/test_files.py", "if decoder.getstate()[0]:", "if not decoder:"),
+    Bug(
+        "core/artifacts.py", "core/test_artifacts.py", "_checksum_path(path))  # it", "path)  # it"
+    ),
+    Bug("core/artifacts.py", "core", "not in (None, fingerprint_of(value))", "is None"),
+    Bug(
+        "core/results.py", "core/test_results.py", "is_current != stale", "is_current == is_current"
+    ),
+    Bug("core/results.py", "core/test_results.py", 'name != "split" for', 'name == "split" for'),
+    Bug("runs/stages.py", "runs", "path.stat().st_size in sizes[name]", "sizes[name]"),
+    Bug("runs/stages.py", "runs", "isdisjoint(stage.needs)", "issuperset(())"),
+    Bug("runs/stages.py", "runs", "stage.record.unlink(missing_ok=True)", "stage.record.exists()"),
+    Bug("runs/stages.py", "runs", "waiting.clear()", "waiting.copy()"),
+    Bug("cleaning/text.py", "cleaning/test_text.py", "not in EVERYDAY:", "not in ():"),
+    Bug("cleaning/text.py", "cleaning/test_text.py", "(?![:=.(<_]).*$", ".*$"),
+    Bug("cleaning/text.py", "cleaning/test_text.py", "is_named or LIST_ADDRESS", "LIST_ADDRESS"),
+    Bug("cleaning/addresses.py", "cleaning/test_text.py", ' and "(" in address', ""),
+    Bug("cleaning/salutations.py", "cleaning/test_salutations.py", "ends[-2:]", "ends[-1:]"),
+    Bug("cleaning/email.py", "cleaning/test_email.py", "len(block) > 16:", "len(block) > 1:"),
+    Bug("cleaning/email_headers.py", "cleaning", 'value.replace(match[0], " ")', "value"),
+    Bug(
+        "cleaning/authors.py", "cleaning/test_authors.py", "if ID_WITH_CASE", "if not ID_WITH_CASE"
+    ),
+    Bug("sources/timestamps.py", "sources/test_timestamps.py", "range(3)", "range(2)"),
+    Bug("sources/pan.py", "sources/test_pan.py", "digests.clear()", "digests.copy()"),
+    Bug(
+        "sources/table.py", "sources/test_table.py", "EXACT_FLOATS = 2**53", "EXACT_FLOATS = 2**63"
+    ),
+    Bug("sources/pushshift.py", "sources/test_pushshift.py", ', "[removed]")', ",)"),
+    Bug("corpus/steps.sql", "corpus", "ORDER BY time, post) > 1", "ORDER BY time DESC, post) > 1"),
+    Bug("corpus/steps.sql", "corpus", "e.shingles) >= getv", "e.shingles) > 1 + getv"),
+    Bug("corpus/steps.sql", "corpus", "priors >= getvariable('min_posts')", "priors >= 1"),
+    Bug("corpus/personal_names.py", "corpus", "count >= MIN_SALUTATIONS)", "count)"),
+    Bug(
+        "corpus/loss_lines.py",
+        "corpus/test_loss_lines.py",
+        "MAX_SILENT_SHARE = 0.05",
+        "MAX_SILENT_SHARE = 0.5",
+    ),
+]
+
+
+def plant(bug: Bug, tree: Path) -> str:
+    """Return the name of the first test of a tree that fails by a bug, or "MISSED"."""
+    path = tree / "helpers" / bug.file
+    code = path.read_text("utf-8")
+    if code.count(bug.right) != 1:
+        raise ValueError(f"{bug.file} holds {bug.right!r} {code.count(bug.right)} times, not once")
+    path.write_text(code.replace(bug.right, bug.wrong), "utf-8")
+    command = [sys.executable, "-m", "pytest", f"tests/{bug.tests}", "-x", "-q", "--tb=no", "-rfE"]
+    environment = os.environ | {
+        "AUTHORBOOK_OUTPUTS": str(tree / "outputs" / "test"),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(tree),
+        "TQDM_DISABLE": "1",
+    }
+    try:
+        done = subprocess.run(
+            [*command, "-p", "no:cacheprovider"],
+            cwd=tree,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT,
+        )
+    finally:
+        path.write_text(code, "utf-8")
+    failed = FIRST_FAILED.search(done.stdout)
+    return failed[1] if failed else "MISSED"
+
+
+def main() -> int:
+    """Plant the bugs whose files hold a word of the command line; return 1 if one was missed."""
+    words = sys.argv[1:] or [""]
+    chosen = [bug for bug in BUGS if any(word in bug.file for word in words)]
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        subprocess.run(["git", "checkout-index", "-a", f"--prefix={tree}/"], cwd=ROOT, check=True)
+        for bug in tqdm(chosen, unit="bug"):
+            failed = plant(bug, tree)
+            missed += failed == "MISSED"
+            print(f"{bug.file}: {bug.wrong!r}: {failed}", flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} bugs were caught")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

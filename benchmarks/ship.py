@@ -49,29 +49,33 @@ def token_store(tokenizer, posts: Path, folder: Path) -> TokenStore:
     )
 
 
+def built(tokenizer, posts: Path, folder: Path) -> TokenStore:
+    """Return the posts of a table as tokens, without topics; a store that is there is kept."""
+    return build_store(
+        posts, folder, tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary
+    )
+
+
 def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
     """Fit all members and uses on a run's training and dev posts, read by a tokenizer."""
     tokens = folder.parent / f"{folder.name}-tokens"
-    stores = [
-        token_store(tokenizer, run.posts / f"{split}.parquet", tokens / split)
-        for split in ("train", "dev")
-    ]
+    train = built(tokenizer, run.posts / "train.parquet", tokens / "train")
+    dev = built(tokenizer, run.posts / "dev.parquet", tokens / "dev")
     trained = load_trained(run.models / stream, open_store(run.tokens / "train"))
-    return AuthorEncoder.fit(trained.encoder, *stores, tokenizer)
+    return AuthorEncoder.fit(trained.encoder, train, dev, tokenizer)
 
 
 def calibrated_anew(run: Run, encoder: AuthorEncoder, folder: Path) -> AuthorEncoder:
     """Fit the uses of an encoder anew on a run's dev posts; its members stay as they are."""
-    tokenizer = encoder.tokenizer
-    tokens = folder.parent / f"{folder.name}-dev"
-    dev = token_store(tokenizer, run.posts / "dev.parquet", tokens)
+    place = folder.parent / f"{folder.name}-dev"
+    dev = built(encoder.tokenizer, run.posts / "dev.parquet", place)
     uses = {use: encoder.fit_use(use, dev) for use in USES}
-    return AuthorEncoder(tokenizer, encoder.members, uses, encoder.card)
+    return AuthorEncoder(encoder.tokenizer, encoder.members, uses, encoder.card)
 
 
 def store_as_in_use(encoder: AuthorEncoder, posts: Path, folder: Path) -> TokenStore:
     """Return the posts of a table as an encoder reads them, without shared passages."""
-    return without_passages(token_store(encoder.tokenizer, posts, folder), encoder.kinds)[0]
+    return without_passages(built(encoder.tokenizer, posts, folder), encoder.kinds)[0]
 
 
 def measure_sizes(encoder: AuthorEncoder, store: TokenStore, split: str, file: Path) -> None:

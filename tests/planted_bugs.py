@@ -1,4 +1,4 @@
-"""Planted bugs: each is put into a copy of what git has staged, where a test of its room must catch it.
+"""Planted bugs: each is put into a copy of what is staged, where a test of its room must catch it.
 
     python tests/planted_bugs.py [WORD ...]     those whose file holds one of the words
 
@@ -42,10 +42,10 @@ BUGS = [
     Bug(
         "core/parameters.py", "core/test_parameters.py", "low <= element <= high", "low <= element"
     ),
-    Bug("core/parameters.py", "core/test_parameters.py", "seen.add(element)", "seen.add(None)"),
+    Bug("core/parameters.py", "faults/test_parameters.py", "seen.add(element)", "seen.add(None)"),
     Bug("core/messages.py", "core/test_messages.py", "if character.isprintable()", "if character"),
     Bug("core/messages.py", "core/test_messages.py", "len(parts) > 2 and", "len(parts) > 9 and"),
-    Bug("core/files.py", "core/test_files.py", "MAX_RATIO = 1000", "MAX_RATIO = 10**9"),
+    Bug("core/files.py", "sources/test_table.py", "MAX_RATIO = 1000", "MAX_RATIO = 10**9"),
     Bug("core/files.py", "core/test_files.py", "if decoder.getstate()[0]:", "if not decoder:"),
     Bug(
         "core/artifacts.py", "core/test_artifacts.py", "_checksum_path(path))  # it", "path)  # it"
@@ -57,7 +57,6 @@ BUGS = [
     Bug("core/results.py", "core/test_results.py", 'name != "split" for', 'name == "split" for'),
     Bug("runs/stages.py", "runs", "path.stat().st_size in sizes[name]", "sizes[name]"),
     Bug("runs/stages.py", "runs", "isdisjoint(stage.needs)", "issuperset(())"),
-    Bug("runs/stages.py", "runs", "stage.record.unlink(missing_ok=True)", "stage.record.exists()"),
     Bug("runs/stages.py", "runs", "waiting.clear()", "waiting.copy()"),
     Bug("cleaning/text.py", "cleaning/test_text.py", "not in EVERYDAY:", "not in ():"),
     Bug("cleaning/text.py", "cleaning/test_text.py", "(?![:=.(<_]).*$", ".*$"),

@@ -43,12 +43,6 @@ for name, (main, words) in commands.items():
         code = main(words)
     answers[name] = [code, out.getvalue(), errors.getvalue()]
 answers["vectors"] = authorbook.AuthorEncoder.load("open-small").encode([["a", "b"]]).shape
-answers["missing"] = {}
-for room in ("figures", "training.loop", "runs.report", "sources.zulip"):
-    try:
-        __import__(f"authorbook.{room}")
-    except ModuleNotFoundError as error:
-        answers["missing"][room] = str(error)
 answers["foreign"] = "helpers" in sys.modules
 json.dump(answers, sys.stdout)
 """
@@ -199,16 +193,6 @@ def test_it_writes_to_the_users_folder_only(answers):
     data_folder = (".local", "share", "authorbook", "outputs")
     assert {*data_folder, "mine"} <= set().union(*folders)
     assert {folder[:4] for folder in folders} == {data_folder}
-
-
-def test_a_missing_extra_is_said(answers):
-    needs = "is not installed: run `pip install 'authorbook[notebooks]'`"
-    assert answers["missing"] == {
-        "figures": f"the package plotly {needs}",
-        "training.loop": f"the package accelerate {needs}",
-        "runs.report": f"the package nbformat {needs}",
-        "sources.zulip": f"the package selectolax {needs}",
-    }
 
 
 def test_an_error_is_a_sentence(answers):

@@ -91,8 +91,8 @@ def test_copies_are_known_as_long_as_posts_are(copied, original, encoder, tmp_pa
     """Whatever was read before, stopped or damaged; posts are read again only if they must be."""
     run = paths.Run("mine")
     merges = []
-    merge = collect._merge
-    monkeypatch.setattr(collect, "_merge", lambda *rest: (merges.append(1), merge(*rest))[1])
+    merge = collect.merge
+    monkeypatch.setattr(collect, "merge", lambda *rest: (merges.append(1), merge(*rest))[1])
     named = [{HOSTILE, "demo-0003"}, {"demo-0005", "demo-0007"}]
 
     posts = reading.read_posts(run, str(copied), encoder)

@@ -166,9 +166,3 @@ def test_a_ray_cluster_gives_the_same_bytes(tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr[-2000:]
     assert "is at fault" in done.stdout
     assert (tmp_path / "merged.table").read_bytes() == table
-
-
-def test_without_daft_it_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "daft", None)
-    with pytest.raises(ImportError, match="daft is not installed: run `make distributed`"):
-        workers.run_by_daft(print, [(1,)], 1)

@@ -178,5 +178,5 @@ def check_overlaps(folder, monkeypatch):
         overlap[split] = describe_overlap("khan2021", split, queries, stores["train"])
     assert overlap["seen"] == "30 of 30" and overlap["test"].startswith("0 of ")
     assert overlap["khan2021_iur_test"] == (
-        "not known (sources mud and pushshift name accounts differently)"
+        "not known (the two runs may name accounts differently)"
     )

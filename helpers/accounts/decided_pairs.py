@@ -62,6 +62,7 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
     decisions = []
     for row in rows:
         values = {column: unescape_formula(row[place[column]].strip()) for column in place}
+        values["decision"] = values["decision"].lower()
         decisions.append(empty | values)
     if broken_rows["broken_row"] or broken_rows["truncated_file"]:
         raise ValueError(f"{path} has a broken row: no decision may be lost, so mend it first")

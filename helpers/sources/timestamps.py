@@ -47,6 +47,8 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     except pa.ArrowException:
         raise ValueError(f"a column of type {kind} holds no times") from None
 
+    # mail programs name the zone once more: "19 Jun 2012 21:05:00 +0000 (UTC)"
+    texts = texts.str.replace(r"\s*\([A-Z][\w ]{1,40}\)$", "", regex=True)
     # a text, or a number of any type as text
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
     times = _of_numbers(numbers)

@@ -43,6 +43,8 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
     "time",
     [
         "Jun 19, 2012, 09:05 PM",
+        "Tue, 19 Jun 2012 21:05:00 +0000 (UTC)",
+        "Tue, 19 Jun 2012 21:05:00 +0000 (Coordinated Universal Time)",
         "June 19, 2012 9:05:00 pm",
         "19 Jun 2012 21:05",
         "19-Jun-2012 21:05:00",

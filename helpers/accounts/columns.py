@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..sources.table import column_names, listed_names
+from ..sources.table import author_names, column_names, listed_names
 
 # kind of column -> its usual names in lower case; of several in one file the first listed is taken
 USUAL_NAMES = {
@@ -17,6 +17,7 @@ USUAL_NAMES = {
     ),
     "topic": "topic room channel stream subreddit forum thread group list category board",
 }
+ID_NAMES = ("author_id", "authorid", "from_id", "sender_id", "user_id", "userid")
 NEEDED = ("author", "text")
 NO_TIMES = "none"  # the column of times that a user names to go without times
 
@@ -52,14 +53,29 @@ def column_types(location: str, given: dict) -> dict[str, str | None]:
             column = None
         if column is None and kind in NEEDED:
             raise ValueError(
-                f"{file}: which column is the {kind}? There are {listed}; say "
-                f"{kind.upper()}=<column>, or --{kind} <column>. If these are no names, add a "
-                "first line with the names of the columns, such as author,time,topic,text"
+                f"{file}: which column is the {kind}? There are {listed}; say --{kind} <column>. "
+                "If these are no names, add a first line with the names of the columns, such as "
+                "author,time,topic,text"
             )
         if column is not None and column not in columns:
             raise ValueError(f"{file} has no column {column!r}; it has {listed}")
         types[kind] = column
+    if not given.get("author"):
+        _check_shared_names(location, columns, types["author"])
     return types
+
+
+def _check_shared_names(location, columns, author):
+    """Raise ValueError where a guessed column has fewer names than a column of ids has ids."""
+    for column in columns:
+        if column.lower() in ID_NAMES and column != author:
+            shared = len(author_names(location, column)) - len(author_names(location, author))
+            if shared > 0:
+                raise ValueError(
+                    f"{Path(location).name}: the column {column} has {shared:,} ids more than "
+                    f"{author} has names, so accounts share a name: say --author {column}, or "
+                    f"--author {author} where one name is one person"
+                )
 
 
 # Return the column whose name comes first among the usual names of a kind, None for none.

@@ -55,13 +55,23 @@ def test_columns_are_guessed_or_given(tmp_path):
         "topic": "room",
     }
     written(tmp_path / "b.csv", user="wer", date="wann")
-    with pytest.raises(ValueError, match="which column is the author.*'wer', 'wann'.*AUTHOR="):
+    with pytest.raises(ValueError, match="which column is the author.*'wer', 'wann'.*say --author"):
         columns.column_types(str(tmp_path / "b.csv"), {})
     assert columns.column_types(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
     with pytest.raises(ValueError, match="no column 'x'"):
         columns.column_types(str(tmp_path / "b.csv"), {"author": "x"})
     with pytest.raises(ValueError, match="add a first line with the names of the columns"):
         columns.column_types(str(tmp_path / "b.csv"), {})
+
+
+def test_a_name_of_several_accounts_is_not_guessed_to_be_one(tmp_path):
+    frame = written(tmp_path / "a.csv").assign(user_id=lambda posts: posts.user)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert columns.column_types(str(tmp_path / "a.csv"), {})["author"] == "user"
+    frame.assign(user="Sam").to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(ValueError, match="user_id has .* ids more than user has names.*--author u"):
+        columns.column_types(str(tmp_path / "a.csv"), {})
+    assert columns.column_types(str(tmp_path / "a.csv"), {"author": "user"})["author"] == "user"
 
 
 def test_without_times_is_asked_for_with_none(tmp_path):

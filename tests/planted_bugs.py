@@ -57,6 +57,7 @@ BUGS = [
     Bug("core/results.py", "core/test_results.py", 'name != "split" for', 'name == "split" for'),
     Bug("runs/stages.py", "runs", "path.stat().st_size in sizes[name]", "sizes[name]"),
     Bug("runs/stages.py", "runs", "isdisjoint(stage.needs)", "issuperset(())"),
+    Bug("runs/stages.py", "runs", "stage.record.unlink(missing_ok=True)", "stage.record.exists()"),
     Bug("runs/stages.py", "runs", "waiting.clear()", "waiting.copy()"),
     Bug("cleaning/text.py", "cleaning/test_text.py", "not in EVERYDAY:", "not in ():"),
     Bug("cleaning/text.py", "cleaning/test_text.py", "(?![:=.(<_]).*$", ".*$"),

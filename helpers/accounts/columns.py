@@ -68,14 +68,15 @@ def column_types(location: str, given: dict) -> dict[str, str | None]:
 def _check_shared_names(location, columns, author):
     """Raise ValueError where a guessed column has fewer names than a column of ids has ids."""
     for column in columns:
-        if column.lower() in ID_NAMES and column != author:
-            shared = len(author_names(location, column)) - len(author_names(location, author))
-            if shared > 0:
-                raise ValueError(
-                    f"{Path(location).name}: the column {column} has {shared:,} ids more than "
-                    f"{author} has names, so accounts share a name: say --author {column}, or "
-                    f"--author {author} where one name is one person"
-                )
+        if column.lower() not in ID_NAMES or column == author:
+            continue
+        shared = len(author_names(location, column)) - len(author_names(location, author))
+        if shared > 0:
+            raise ValueError(
+                f"{Path(location).name}: the column {column} has {shared:,} ids more than {author} "
+                f"has names, so accounts share a name: say --author {column}, or --author {author} "
+                "where one name is one person"
+            )
 
 
 # Return the column whose name comes first among the usual names of a kind, None for none.

@@ -113,6 +113,18 @@ def test_a_stage_runs_again_where_a_file_that_it_made_is_deleted_or_cut(toy, nam
 
 
 @pytest.mark.usefixtures("without_kernels")
+def test_a_stage_that_stopped_after_it_made_a_lost_file_again_is_not_current(toy):
+    stop = "from pathlib import Path\nassert not Path('stop').exists()"
+    notebook(toy / "notebooks/01_a.ipynb", MAKE_FILES, stop)
+    assert main(["demo", "01_a"]) == 0
+    made = toy / "outputs/demo/made/3.txt"
+    made.unlink()
+    (toy / "notebooks/stop").touch()
+    assert main(["demo", "01_a"]) == 1
+    assert made.exists() and not stages("demo")[0].is_current
+
+
+@pytest.mark.usefixtures("without_kernels")
 def test_a_run_that_was_copied_is_current(toy, monkeypatch):
     notebook(toy / "notebooks/01_a.ipynb", MAKE_FILES)
     assert main(["demo"]) == 0

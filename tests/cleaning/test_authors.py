@@ -116,8 +116,8 @@ PLACEHOLDERS = """
     Deleted User|deleted-user|[deleted]|deleted_user_1a2b3c|Deleted User 1a2b3c4d#0000|[removed]|-1
     Deleted Account|user deleted|Former Member 12|DELETED|Ghost User|Gelöschter Benutzer|null|[null]
     Utilisateur supprimé|Usuario eliminado|Удалённый аккаунт|已注销用户|None|nan|NaN|N/A|#N/A|<NA>
-    undefined|unknown|(unknown)|Twitter User|LinkedIn Member|u/[deleted]|Guest|Your Name|-
-    Anonymous|Anonymous Coward|you@example.com"""
+    undefined|unknown|(unknown)|Twitter User|Discord User|LinkedIn Member|u/[deleted]|Guest|-
+    Anonymous|Anonymous Coward|you@example.com|Your Name"""
 # "Null" and "Nan" are people's names; a number may be the name of an account
 ACCOUNTS = """
     Null|Nan|Nil|Na|Chris Null|Nan Goldin|Jane Guest|John Unknown|Will Removed|deleted scenes|Ghost

@@ -58,12 +58,21 @@ BLOCK = re.compile(BLOCKS, re.I)
 HIDDEN = set("audio blockquote head iframe object pre script style svg title video xml".split())
 
 # "[b]", "[url=https://example.org]", "[/quote]"; the texts of others, and what is no text
+# Older forums number their tags: "[b:1a2b3c4d]".
 BBCODE_TAG = re.compile(
     r"\[(/?)(b|i|u|s|quote|code|url|img|email|size|color|font|center|left|right|list|spoiler"
-    r"|youtube|video|media|attach|sub|sup|indent|table|tr|td)(?:=[^\[\]\n]{0,500})?\]|\[(\*)\]",
+    r"|youtube|video|media|attach|attachment|sub|sup|indent|table|tr|td)"
+    r"(?:=[^\[\]\n]{0,500})?(?::[\w:]{1,16})?\]|\[/?(\*)(?::[\w:]{1,16})?\]",
     re.I,
 )
-BBCODE_HIDDEN = set("quote code img youtube video media attach".split())
+BBCODE_HIDDEN = set("quote code img youtube video media attach attachment".split())
+
+# A post as phpBB stores it: all of it in <t> (plain text) or <r>, where each BBCode is an element
+# with what was typed in <s> and <e>: "<B><s>[b]</s>bold<e>[/b]</e></B>"
+XML_POST = re.compile(r"\s*<([rt])>.*</\1>\s*", re.S)
+XML_TYPED = re.compile(r"<([se])>[^<]{0,2000}</\1>")
+XML_TAG = re.compile(r"<(/?)([A-Za-z]\w{0,30})(?:\s[^<>]*|/)?>")
+XML_HIDDEN = BBCODE_HIDDEN | {"attachments"}
 
 # what each of the two below holds, and few other texts do
 QP_BYTE = re.compile(
@@ -154,6 +163,8 @@ def _without_layer(text):
         text = SPOILER.sub(r"\1", text)
     if not text.isascii() and any(letter in text for letter in MOJIBAKE_STARTS):
         text = MOJIBAKE.sub(_decoded_again, text)
+    if "</" in text and XML_POST.fullmatch(text):
+        text = _without_tags(XML_TYPED.sub("", text), XML_TAG, XML_HIDDEN)
     if "<" in text and _is_html(text):
         text = CODE_ELEMENT.sub(r"`\1`", text)
         text = _without_tags(text, TAG, HIDDEN)

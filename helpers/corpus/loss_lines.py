@@ -34,6 +34,7 @@ REMEDIES = {
     "broken_row": "Save the file again with quotes around its texts.",
     "rounded_author": "Export the ids as text.",
     "marked_bot": "Rename that column if it says something else.",
+    "repost": "Rename that column if it says something else.",
 }
 NO_TIMES = (
     "Name the right column with --time <column>, in notebook 01 `columns`. Without times it works "

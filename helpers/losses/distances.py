@@ -81,8 +81,9 @@ def pairwise_distances(embeddings: Tensor, distance: Distance = "euclidean") -> 
         return cosine_distances
     squared = 2 * cosine_distances
     # The root has an infinite slope at 0. So below 1e-12 the distance is 0, without a gradient, and
-    # clamp keeps the slope finite in the branch that where() does not take.
-    return torch.where(squared > 1e-12, squared.clamp(min=1e-12).sqrt(), 0.0)
+    # clamp keeps the slope finite in the branch that where() does not take. NaN stays NaN, so that
+    # a training that has diverged says so.
+    return torch.where(squared <= 1e-12, 0.0, squared.clamp(min=1e-12).sqrt())
 
 
 def _precise(embeddings: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ ending, see :func:`helpers.sources.csv_rows.csv_rows`. CSV and JSON lines may be
 bytes that are not UTF-8 are read as cp1252.
 """
 
+import json
 import math
 import re
 from collections import Counter
@@ -31,6 +32,8 @@ from ..core.paths import resolve
 from . import COLUMNS, Part, as_list, source_files
 from .csv_rows import csv_rows
 from .json_lines import MAX_LINE_BYTES, json_records
+from .rounded_ids import RoundedIds
+from .row_marks import marked_rows, marking_columns
 from .timestamps import unix_seconds
 
 FRAME_ROWS = 50_000  # most rows of one frame
@@ -41,6 +44,8 @@ REMEDIES = {
     ".json": "write one JSON object a line into a .jsonl file, see docs/data.md",
     ".txt": "rename it to .csv, .tsv or .jsonl, as its lines are",
     ".zip": "unpack it, and name the file in it",
+    ".sql": "export its table as CSV from the database",
+    ".mbox": "write one mail a line into a .jsonl file, see docs/data.md",
 }
 # what a file without a name of a column does not hold
 NO_COLUMNS = {
@@ -54,22 +59,8 @@ MAX_NAME_CHARS = 60  # of such a name
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 # how a dump of a database begins, which is no table
 SQL = re.compile(r"-- |/\*|(?:CREATE|DROP) TABLE |INSERT INTO |PRAGMA ", re.I)
-# columns that tell posts of bots, in lower case and without marks: "is_bot", "author.isBot"
-TRUTH_OF_BOT = set("bot isbot authorbot authorisbot userbot userisbot senderisbot".split())
-ID_OF_BOT = set("botid viabot".split())  # the same, with the bot's name or number
-TRUE_WORDS = set("true t yes y 1 1.0".split())
-FALSE_WORDS = set("false f no n 0 0.0 none null nan".split()) | {""}
 NO_TOPIC = "(no topic)"  # topic of a post whose topic is empty
-# A number that was rounded: a float beyond 2 ** 53, or as spreadsheets show long numbers (1.2E+17).
-# The value may be one of several that "/" joins.
-ROUNDED = r"(?:^|/)-?(?:\d(?:[.,]\d+)?[eE]\+\d+|\d{17,}\.0+)(?:/|$)"
 EXACT_FLOATS = 2**53  # whole floats up to here are exact
-MAX_ROUNDED_SHARE = 0.01  # of a file's rows; with more rounded authors it is refused
-# Spreadsheets keep 15 digits of a number and programs that know only floats about 17, so the last
-# digit of a long id is 0 then. Of true ids a tenth ends in 0, so this says nothing of a few.
-LONG_ID = re.compile(r"\d{16,}")
-MIN_LONG_IDS = 3
-MAX_ZERO_SHARE = 0.9
 # errors for a file that cannot be read as its kind
 UNREADABLE = (ValueError, OSError, pa.ArrowException)
 TEXT = pa.large_string()
@@ -86,12 +77,12 @@ def parts(
 
     Drops counted: broken_row (a row of a CSV file with a stray quote, or with more or fewer values
     than columns), broken_json, truncated_file; other_value (see ``where``); empty_author,
-    rounded_author, empty_text, notice, bad_time, bot, marked_bot (a row counts under the first of
-    these seven that fits). Noted: note_empty_topic, posts without a topic; note_cp1252, rows with
-    bytes that are not UTF-8; note_rows_in_quotes, rows of a CSV file with a value that seems to
-    hold other rows.
+    rounded_author, empty_text, notice, bad_time, bot, marked_bot, repost (a row counts under the
+    first of these eight that fits). Noted: note_empty_topic, posts without a topic; note_cp1252,
+    rows with bytes that are not UTF-8; note_rows_in_quotes, rows of a CSV file with a value that
+    seems to hold other rows.
 
-    A post is of a marked_bot where a column of TRUTH_OF_BOT is true, or one of ID_OF_BOT filled.
+    A column may mark posts of bots, or reposts of others, see :mod:`helpers.sources.row_marks`.
 
     A number is named as a person writes it, in a file of any kind: 10.0 as 10. A truth value is
     "True" or "False". A number that was rounded names nobody, since different ids look alike then:
@@ -252,13 +243,13 @@ def first_line_of(location: str | list[str], reason: str) -> str:
 
 def _frames(columns, where, path, drops):
     """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
-    bot_columns = _bot_columns(path)
-    needed = _needed(columns | {"where": list(where), "bot": bot_columns})
-    ids = _Ids(columns["author"])
+    marks = marking_columns(column_names(path))
+    needed = _needed(columns | {"where": list(where), "marks": marks})
+    ids = RoundedIds(columns["author"])
     try:
         for batch in _batches(path, needed, drops, columns["text"]):
             batch = _rows_where(batch, where, path, drops)
-            frame = _frame(batch, columns, bot_columns, bare_path(path).stem, drops, ids)
+            frame = _frame(batch, columns, marks, bare_path(path).stem, drops, ids)
             if len(frame):
                 yield frame
         ids.check()
@@ -273,47 +264,6 @@ def _rows_where(batch, where, path, drops):
         drops["other_value"] += int((~is_read).sum())
         batch = batch.filter(pa.array(is_read))
     return batch
-
-
-class _Ids:
-    """Look for rounded numbers in a file's column of authors, whose rows come in batches."""
-
-    def __init__(self, file_columns):
-        self.column = ", ".join(map(repr, file_columns))
-        self.rows = 0
-        self.rounded_rows = 0
-        self.rounded = ""  # one of the rounded numbers
-        self.long_ids = set()
-
-    def are_rounded(self, authors):
-        """Return for each author of a batch whether it is a rounded number, and count these."""
-        is_rounded = authors.str.contains(ROUNDED, na=False)
-        self.rows += len(authors)
-        self.rounded_rows += int(is_rounded.sum())
-        for author in authors[is_rounded].head(1):
-            self.rounded = author
-        self.long_ids.update(filter(LONG_ID.fullmatch, authors.dropna().unique()))
-        return is_rounded
-
-    def check(self):
-        """Raise ValueError where many authors of the file are rounded numbers."""
-        remedy = (
-            "so different people look alike. Export the ids as text, or take another column; a "
-            "spreadsheet keeps them if the column has the format Text before they are read into it"
-        )
-        if self.rounded_rows > MAX_ROUNDED_SHARE * self.rows:
-            raise ValueError(
-                f"the column {self.column} holds rounded numbers, such as {self.rounded!r}, in "
-                f"{self.rounded_rows:,} of {self.rows:,} rows, {remedy}"
-            )
-        ending_in_zero = [name for name in self.long_ids if name.endswith("0")]
-        is_enough = len(self.long_ids) >= MIN_LONG_IDS
-        if is_enough and len(ending_in_zero) >= MAX_ZERO_SHARE * len(self.long_ids):
-            raise ValueError(
-                f"the column {self.column} holds ids that seem rounded, such as "
-                f"{min(ending_in_zero)!r}: {len(ending_in_zero):,} of {len(self.long_ids):,} long "
-                f"ones end in 0, {remedy}"
-            )
 
 
 def _batches(path, needed, drops, prose=()):
@@ -354,31 +304,11 @@ def _needed(columns):
     return [name for name in names if name is not None]
 
 
-def _bot_columns(path):
-    """Return the columns of a file that tell posts of bots."""
-    return [name for name in column_names(path) if _bare_name(name) in TRUTH_OF_BOT | ID_OF_BOT]
-
-
-def _bare_name(column):
-    """Return the name of a column in lower case, letters only."""
-    return re.sub(r"[\W_]+", "", column).casefold()
-
-
-def _tells_bot(batch, column):
-    """Return for each row of a batch whether a column of :func:`_bot_columns` tells a bot."""
-    if pa.types.is_nested(batch.column(column).type):
-        return False
-    values = _as_texts(batch.column(column), column).to_pandas().fillna("")
-    words = values.str.strip().str.casefold()
-    if _bare_name(column) in TRUTH_OF_BOT:
-        return words.isin(TRUE_WORDS)
-    return ~words.isin(FALSE_WORDS)
-
-
-def _frame(batch, columns, bot_columns, stem, drops, ids):
+def _frame(batch, columns, marks, stem, drops, ids):
     """Return the posts of a batch; count the dropped rows by reason.
 
-    ``stem`` is the name of the batch's file without endings, ``ids`` the :class:`_Ids` of the file.
+    ``marks`` are columns that mark rows, ``stem`` is the name of the batch's file without endings,
+    ``ids`` the :class:`RoundedIds` of the file.
     """
     frame = pd.DataFrame(index=range(len(batch)))
     for name, file_columns in columns.items():
@@ -388,11 +318,11 @@ def _frame(batch, columns, bot_columns, stem, drops, ids):
             frame[name] = 0
         else:
             frame[name] = unix_seconds(batch.column(file_columns[0]))
+    _refuse_objects(frame["author"], columns["author"])
 
     bots = [author for author in frame["author"].dropna().unique() if is_bot(author)]
-    is_marked = pd.Series(False, frame.index)
-    for column in bot_columns:
-        is_marked |= _tells_bot(batch, column)
+    texts = {name: _mark_texts(batch.column(name)) for name in marks}
+    is_marked, is_repost = marked_rows(texts, len(batch))
     faults = {
         "empty_author": _is_blank(frame["author"]),
         "rounded_author": ids.are_rounded(frame["author"]),
@@ -401,6 +331,7 @@ def _frame(batch, columns, bot_columns, stem, drops, ids):
         "bad_time": frame["time"] < 0,
         "bot": frame["author"].isin(bots),
         "marked_bot": is_marked,
+        "repost": is_repost,
     }
     reason = np.select([fault.to_numpy(bool) for fault in faults.values()], list(faults), "")
     drops.update(reason[reason != ""].tolist())
@@ -410,6 +341,24 @@ def _frame(batch, columns, bot_columns, stem, drops, ids):
         drops["note_empty_topic"] += int(has_no_topic.sum())
         frame["topic"] = frame["topic"].mask(has_no_topic, NO_TOPIC)
     return frame
+
+
+def _refuse_objects(authors, file_columns):
+    """Raise ValueError where authors are objects of JSON, such as {"id": 5, "name": "jo"}."""
+    objects = authors[authors.str.startswith('{"', na=False)]
+    if len(objects):
+        raise ValueError(
+            f"the column {', '.join(map(repr, file_columns))} holds objects and no names, such as "
+            f"{objects.iloc[0][:MAX_NAME_CHARS]}: write the id or the name in them into a column "
+            "of its own, as the lines with jq in docs/data.md do"
+        )
+
+
+def _mark_texts(column):
+    """Return a column that marks rows as texts; of one that holds objects only what is filled."""
+    if pa.types.is_nested(column.type):
+        return column.is_valid().to_pandas().astype(str)
+    return _as_texts(column, "mark").to_pandas()
 
 
 def _is_blank(texts):
@@ -539,7 +488,7 @@ def _json_objects(path, drops):
 def _value_text(value, is_prose=False):
     """Return a value as text; None where it is neither text, truth value nor finite number.
 
-    Prose may be a list of strings and of objects with a "text".
+    Prose may be a list of strings and of objects with a "text"; else an object is its JSON.
     """
     if isinstance(value, list) and is_prose:
         value = "".join([_piece_text(piece) for piece in value])
@@ -553,6 +502,8 @@ def _value_text(value, is_prose=False):
         return str(int(value))
     if isinstance(value, int) or isinstance(value, float) and math.isfinite(value):
         return str(value)
+    if isinstance(value, dict | list) and not is_prose:
+        return json.dumps(value)
     return None
 
 

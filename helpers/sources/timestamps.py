@@ -18,16 +18,32 @@ NAMED_DATE = (
     r"[\d\s,.:+-]{5,40}(?:[ap]m)?[\d\s:+-]{0,10}(?:UTC|GMT|Z)?"
 )
 DATE_FORMAT = "%Y%m%d%H%M%S"
+# forms of programs beside ISO 8601: "2024-02-13 10:00:00,123", "2024-02-13 10:00 UTC",
+# "19 Jun 2012 21:05:00 +0000 (UTC)", "/Date(1707818400000)/" of ASP.NET
+FORMS = {
+    r"(:\d\d),(\d{1,9})\b": r"\1.\2",
+    r"(\d) ?(?:UTC|GMT)$": r"\1Z",
+    r"\s*\([A-Z][\w ]{1,40}\)$": "",
+    r"^/Date\((\d{1,16})(?:[+-]\d{4})?\)/$": r"\1",
+}
+ISO_12_HOURS = r"\d{4}-\d\d-\d\d[T ]\d{1,2}:\d\d(?::\d\d)?(?:\.\d+)? ?[aApP]\.?[mM]\.?"
+# Nanoseconds before 2000-01-01 are hardly anybody's; numbers of this length are .NET's ticks, of
+# 100 nanoseconds since the year 1, or ids of chats, which say a time in another way.
+EARLIEST_NANOSECONDS = 946_684_800 * 10**9
+TICKS = (6.24e17, 6.63e17)  # 1979 to 2101
+TICKS_BEFORE_1970 = 62_135_596_800  # seconds since the year 1
 
 
 def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Return a column of any time type as int64 seconds UTC.
 
     A time that is unreadable or not between 1979 and 2100 becomes -1. Timestamps without a zone
-    count as UTC. Text is ISO 8601, a date with the English name of a month, or a number. A number,
-    in text or not, counts since 1970, in seconds, milli-, micro- or nanoseconds: the first
-    of these that gives a time before 2100. A number that gives none is a date where it has the
-    digits of one: YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss. A lone year such as 2020 becomes -1.
+    count as UTC. Text is ISO 8601, a date with the English name of a month, one of FORMS, or a
+    number. A number, in text or not, counts since 1970, in seconds, milli-, micro- or nanoseconds:
+    the first of these that gives a time before 2100. Nanoseconds before 2000 are unreadable, since
+    ids of chats look so, but for the TICKS of .NET. A number that gives none is a date where it has
+    the digits of one: YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss. A lone year such as 2020 becomes
+    -1.
 
     Raises
     ------
@@ -47,8 +63,8 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     except pa.ArrowException:
         raise ValueError(f"a column of type {kind} holds no times") from None
 
-    # mail programs name the zone once more: "19 Jun 2012 21:05:00 +0000 (UTC)"
-    texts = texts.str.replace(r"\s*\([A-Z][\w ]{1,40}\)$", "", regex=True)
+    for form, usual in FORMS.items():
+        texts = texts.str.replace(form, usual, regex=True)
     # a text, or a number of any type as text
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
     times = _of_numbers(numbers)
@@ -56,9 +72,10 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     is_date = np.isnan(numbers) & texts.str.match(r"\d", na=False).to_numpy(bool)
     if is_date.any():
         times[is_date] = _of_dates(texts[is_date], "ISO8601")
-    is_named = texts.str.fullmatch(NAMED_DATE).fillna(False).to_numpy(bool)
-    if is_named.any():
-        times[is_named] = _of_dates(texts[is_named], "mixed")
+    for form in (NAMED_DATE, ISO_12_HOURS):
+        is_of_form = texts.str.fullmatch(form).fillna(False).to_numpy(bool)
+        if is_of_form.any():
+            times[is_of_form] = _of_dates(texts[is_of_form], "mixed")
     return times
 
 
@@ -67,6 +84,9 @@ def _of_numbers(numbers):
     seconds = numbers
     for _ in range(3):  # a number beyond 2100 has a finer unit: milli-, micro- or nanoseconds
         seconds = np.where(seconds > LATEST, seconds / 1000, seconds)
+    seconds = np.where((numbers > LATEST * 1e6) & (numbers < EARLIEST_NANOSECONDS), -1, seconds)
+    is_ticks = (numbers >= TICKS[0]) & (numbers < TICKS[1])
+    seconds = np.where(is_ticks, numbers / 1e7 - TICKS_BEFORE_1970, seconds)
     times = _within_bounds(np.floor(np.nan_to_num(seconds, nan=-1) + 1e-6))  # 1e-6: undo rounding
 
     n_digits = np.searchsorted(10.0 ** np.arange(16), numbers, "right")

@@ -183,8 +183,9 @@ class TimeSplit(Rule):
         if wrong:
             where = f" in {', '.join(wrong)}" if self.periods == "community" else ""
             raise ValueError(
-                f"train_until ({self.train_until}) must be earlier than "
-                f"dev_until ({self.dev_until}){where}"
+                f"train_until ({self.train_until}) and dev_until ({self.dev_until}) leave no time "
+                f"between them{where}: the posts have too few different times for a split by time "
+                "(-p split authors divides the authors alone)"
             )
         return {
             "t1": _dates({community: t1 for community, t1, _ in rows}),

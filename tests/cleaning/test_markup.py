@@ -47,6 +47,11 @@ ENCODED = {
     "entities": html.escape(POST).replace("\u00a0", "&nbsp;"),
     "bold": f"<b>{FIRST}</b> {REST}",
     "quote": f"<blockquote>his <b>own</b> <p>words</p></blockquote>{POST}<br>",
+    "BBCode with numbers": f'[quote="Jane":1a2b3c4d]hers[/quote:1a2b3c4d][b:1a2b3c4d]{FIRST}'
+    f"[/b:1a2b3c4d] {REST}",
+    "phpBB's XML": '<r><QUOTE author="Jane"><s>[quote=Jane]</s>hers<e>[/quote]</e></QUOTE>'
+    f"<B><s>[b]</s>{FIRST}<e>[/b]</e></B> {REST}</r>",
+    "phpBB's XML, plain": f"<t>{FIRST} {REST}</t>",
     "BBCode": f'[quote="Jane"]her [quote]and his[/quote] words[/quote][b]{FIRST}[/b] {REST}',
 }
 

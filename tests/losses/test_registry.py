@@ -59,6 +59,12 @@ class TestEveryLoss:
             loss.backward()
             assert loss.item() == 0 and not vectors.grad.any()
 
+    def test_a_loss_of_vectors_that_are_no_numbers_is_none(self, name):
+        """A training that has diverged is found by its loss."""
+        vectors, labels = labelled_vectors(3)
+        vectors = torch.full_like(vectors, torch.nan)
+        assert not LOSSES[name](vectors, labels).isfinite()
+
     def test_equal_vectors_have_finite_gradients(self, name):
         vector = torch.randn(1, 6).repeat(4, 1)
         cases = {

@@ -10,6 +10,7 @@ import sys
 import tracemalloc
 from collections import Counter
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
@@ -629,6 +630,54 @@ def test_posts_that_a_column_marks_as_of_bots_are_dropped(tmp_path, ending, colu
         frame.to_json(path, orient="records", lines=True)
     rows, drops = read("table", path)
     assert rows["author"].tolist() == ["y"] and drops == {"marked_bot": 2}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("forwarded_from", ["Ann", None, "Bo"]),
+        ("reblog.id", ["11", "", "12"]),
+        ("isRetweet", [True, False, True]),
+    ],
+)
+def test_posts_that_somebody_passed_on_are_dropped(tmp_path, ending, column, values):
+    path = tmp_path / f"p.{ending}"
+    posts = {"author": ["x", "y", "z"], "time": 1577836800, "topic": "t", "text": "x"}
+    frame = pd.DataFrame(posts | {column: values})
+    if ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    rows, drops = read("table", path)
+    assert rows["author"].tolist() == ["y"] and drops == {"repost": 2}
+
+
+def test_an_object_of_json_marks_a_post_but_is_no_author(tmp_path):
+    posts = [{"author": "x", "time": 1577836800, "topic": "t", "text": "hi", "reblog": {"id": 1}}]
+    posts.append({"author": "y", "time": 1577836800, "topic": "t", "text": "hi", "reblog": None})
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(json.dumps(post) + "\n" for post in posts))
+    rows, drops = read("table", path)
+    assert rows["author"].tolist() == ["y"] and drops == {"repost": 1}
+    posts[1]["author"] = {"login": "y"}
+    path.write_text(json.dumps(posts[1]))
+    with pytest.raises(ValueError, match="'author' holds objects and no names.*login.*data.md"):
+        read("table", path)
+
+
+@pytest.mark.parametrize("sequence", [0, 1])
+def test_ids_that_were_floats_are_refused_and_those_of_chats_are_not(tmp_path, sequence):
+    """An id of a chat is milliseconds, then 22 bits: a machine and what it counted."""
+    rng = np.random.default_rng(0)
+    ids = (rng.integers(10**10, 2 * 10**11, 60) << 22) + sequence * rng.integers(0, 9, 60)
+    frame = pd.DataFrame({"author": ids, "time": 1577836800, "topic": "t", "text": "hello"})
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    assert len(read("table", tmp_path / "p.csv")[0]) == 60
+    ids = rng.integers(10**17, 10**18, 60).astype(float).astype(np.int64)
+    frame.assign(author=ids).to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(ValueError, match="seem rounded.*could hold every one of 60"):
+        read("table", tmp_path / "p.csv")
 
 
 def test_names_of_columns_in_messages_are_cut():

@@ -7,7 +7,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from helpers.sources.timestamps import EARLIEST, LATEST, unix_seconds
+from helpers.sources.timestamps import (
+    EARLIEST,
+    EARLIEST_NANOSECONDS,
+    LATEST,
+    TICKS_BEFORE_1970,
+    unix_seconds,
+)
 
 NEW_YEAR = 1_577_836_800  # 2020-01-01
 NOON = NEW_YEAR + 12 * 3600 + 34 * 60
@@ -24,8 +30,11 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
     times = rng.integers(EARLIEST, LATEST, 2000)
     moments = [datetime.fromtimestamp(moment, UTC) for moment in times.tolist()]
     for scale in (1, 10**3, 10**6, 10**9):
-        assert (unix_seconds(pa.array(times * scale)) == times).all()
-        assert (unix_seconds(pa.array((times * scale).astype(str))) == times).all()
+        read = times
+        if scale == 10**9:
+            read = times[times * scale >= EARLIEST_NANOSECONDS]
+        assert (unix_seconds(pa.array(read * scale)) == read).all()
+        assert (unix_seconds(pa.array((read * scale).astype(str))) == read).all()
     for unit, form in (
         (86_400, "%Y%m%d"),
         (60, "%Y%m%d%H%M"),
@@ -113,3 +122,28 @@ def test_a_column_of_another_type_is_an_error(value):
     column = pa.array([value])
     with pytest.raises(ValueError, match="no times"):
         unix_seconds(column)
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "2012-06-19 21:05:00 UTC",
+        "2012-06-19T21:05:00 GMT",
+        "2012-06-19 21:05:00,123",
+        "2012-06-19 09:05:00 PM",
+        "2012-06-19 9:05 p.m.",
+        "/Date(1340139900000)/",
+        "/Date(1340139900000+0200)/",
+    ],
+)
+def test_forms_of_programs_are_read(time):
+    assert unix_seconds(pa.array([time, "13.02.2024 10:00"])).tolist() == [1_340_139_900, -1]
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_ticks_of_net_are_read_and_ids_are_no_times(kind):
+    ticks = (NOON + TICKS_BEFORE_1970) * 10**7
+    snowflake = 4_194_304 * (1_550_000_000_000 - 1_420_070_400_000)  # an id of February 2019
+    numbers = [ticks, snowflake, EARLIEST_NANOSECONDS - 10**9, NOON * 10**9]
+    expected = [NOON, -1, -1, NOON]
+    assert unix_seconds(pa.array(list(map(kind, numbers)))).tolist() == expected

@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from helpers.evaluation import scores
+from helpers.evaluation.ranking import ERRORS, evaluate_retrieval, retrieval_trials
 from helpers.evaluation.ranking import ranking_differences as compare
-from helpers.evaluation.retrieval import ERRORS, evaluate_retrieval, retrieval_trials
 from helpers.evaluation.trials import Trials
 from tests.factories import LookUp, one_token_samples, store_in_memory, unit_rows
 from tests.oracles import slow_errors, slow_ranks

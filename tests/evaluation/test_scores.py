@@ -159,7 +159,7 @@ SAME = np.arange(60) % 2 == 0
 RANKS = pd.Series(np.arange(1.0, 61))
 # each function with values that it takes; NaN is then put among them
 METRICS_OF_VALUES = {
-    "best_ranks": (MATRIX, lambda v: ranking.best_ranks(v, sparse.eye(60, format="csr"))),
+    "best_ranks": (MATRIX, lambda v: ranking.best_ranks(v, np.eye(60, dtype=bool))),
     "ranking_metrics": (RANKS, lambda v: ranking.ranking_metrics(v, resamples=2)),
     "ranking_differences": (RANKS, lambda v: ranking.ranking_differences(v, RANKS, 0, 2)),
     "compare_rankings": (RANKS, lambda v: ranking.compare_rankings(RANKS, v, 0, 2)),

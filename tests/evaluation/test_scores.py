@@ -8,12 +8,12 @@ from scipy.spatial.distance import cdist
 
 from helpers.evaluation import (
     calibration,
-    decisions,
     detection,
     lists,
-    pan_metrics,
+    pan,
     ranking,
     scores,
+    verification,
 )
 from helpers.evaluation.candidates import all_candidates, best_candidates
 from helpers.evaluation.scores import (
@@ -177,14 +177,14 @@ METRICS_OF_VALUES = {
     "min_cllr": (VALUES, lambda v: calibration.min_cllr(v, SAME)),
     "reliability_bins": (VALUES, lambda v: calibration.reliability_bins(v, SAME)),
     "calibration_metrics": (VALUES, lambda v: calibration.calibration_metrics(v, SAME)),
-    "pan_metrics": (VALUES, lambda v: pan_metrics.pan_metrics(v, SAME)),
-    "score_overlap": (VALUES, lambda v: pan_metrics.score_overlap(v, SAME)),
-    "auc_by_topic": (VALUES, lambda v: pan_metrics.auc_by_topic(v, SAME, SAME)),
-    "auc_by_comparison": (VALUES, lambda v: pan_metrics.auc_by_comparison(v, SAME, SAME)),
-    "threshold_surface": (VALUES, lambda v: decisions.threshold_surface(v, SAME, grid=[0.5])),
-    "fit_decision": (VALUES, lambda v: decisions.fit_decision(v, SAME)),
-    "fit_shift": (VALUES, lambda v: decisions.fit_shift(v, SAME)),
-    "legacy_min_max": (VALUES, decisions.legacy_min_max),
+    "pan_metrics": (VALUES, lambda v: pan.pan_metrics(v, SAME)),
+    "score_overlap": (VALUES, lambda v: pan.score_overlap(v, SAME)),
+    "auc_by_topic": (VALUES, lambda v: pan.auc_by_topic(v, SAME, SAME)),
+    "auc_by_comparison": (VALUES, lambda v: pan.auc_by_comparison(v, SAME, SAME)),
+    "threshold_surface": (VALUES, lambda v: verification.threshold_surface(v, SAME, grid=[0.5])),
+    "fit_decision": (VALUES, lambda v: verification.fit_decision(v, SAME)),
+    "fit_shift": (VALUES, lambda v: verification.fit_decision(v, SAME, kind="shift")),
+    "legacy_min_max": (VALUES, verification.legacy_min_max),
 }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.evaluation.document_pairs import (
+from helpers.evaluation.pairs import (
     KIND_NAMES,
     KINDS,
     PairsConfig,

@@ -74,10 +74,7 @@ class LinkingConfig(Config):
     @classmethod
     def _is_moment(cls, value):
         if isinstance(value, str):
-            try:
-                datetime.fromisoformat(value)
-            except ValueError:
-                raise ValueError("no ISO date") from None
+            datetime.fromisoformat(value)  # an error says that it is no ISO date
         elif isinstance(value, float) and not 0 <= value <= 1:
             raise ValueError(
                 "neither an ISO date nor a share of an account's posts between 0 and 1"
@@ -157,11 +154,12 @@ def linking_trials(
         accounts = pd.Index(store.author_names()).get_indexer(earlier.author_names())
         early = _period(earlier, accounts, np.ones(earlier.posts, bool))
 
+    sizes = sizes or (config.target_posts,)
     trials = []
     targets = {}
     for topic, enrolled, active in _chosen_topics(early, late, config):
         queries = _latest(early, topic, enrolled, config.query_posts)
-        for size in sizes or (config.target_posts,):
+        for size in sizes:
             # with targets in any topic, several topics often have the same targets
             key = (size, id(late.posts[topic]), active.tobytes())
             if key not in targets:
@@ -326,22 +324,21 @@ def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> 
     (whether both samples are of one account).
     """
     model = as_model(model)
-    names = list(dict.fromkeys(topic.name for topic in trials))
     frames = []
     for topic in trials:
         scores = model.score_matrix(topic.queries, topic.targets, max_tokens)
-        query, target = np.indices(scores.shape, np.int32).reshape(2, -1)
-        code = np.full(scores.size, names.index(topic.name), np.int16)
-        columns = {
-            "topic": pd.Categorical.from_codes(code, names),
-            "query_author": topic.queries.authors.astype(np.int32)[query],
-            "target_author": topic.targets.authors.astype(np.int32)[target],
-            "query_posts": topic.queries.count.astype(np.int32)[query],
-            "target_posts": topic.targets.count.astype(np.int32)[target],
-            "score": scores.ravel(),
+        queries, targets = scores.shape
+        samples = {
+            "query_author": np.repeat(topic.queries.authors, targets),
+            "target_author": np.tile(topic.targets.authors, queries),
+            "query_posts": np.repeat(topic.queries.count, targets),
+            "target_posts": np.tile(topic.targets.count, queries),
         }
-        frames.append(pd.DataFrame(columns))
+        frames.append(pd.DataFrame(samples, dtype=np.int32).assign(score=scores.ravel()))
     scored = pd.concat(frames, ignore_index=True)
+    code, names = pd.factorize(np.array([topic.name for topic in trials]))
+    sizes = [len(topic) for topic in trials]
+    scored["topic"] = pd.Categorical.from_codes(np.repeat(code, sizes), names)
     return scored.assign(same=scored.query_author == scored.target_author)
 
 

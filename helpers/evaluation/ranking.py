@@ -24,8 +24,6 @@ from .scores import refuse_nan
 from .trials import Trials, communities
 
 RECALL_AT = (1, 4, 8)  # R@k is the share of queries with a rank of at most k
-# what a query's nearest target is; the codes in evaluate_retrieval are positions in this tuple
-ERRORS = ("right", "same_topic_error", "other_topic_error")
 
 
 def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = None) -> Trials:
@@ -292,22 +290,23 @@ def evaluate_retrieval(
     target_topic = topic[trials.targets.first]
 
     rank = np.empty(len(query_topic))
-    error = np.empty(len(query_topic), int)
+    is_topic_found = np.empty(len(query_topic), bool)
     for part, scores, is_own in _score_blocks(model, trials, max_tokens):
         rank[part] = best_ranks(scores, is_own)
         scores[is_own] = -np.inf
         is_nearest = scores == scores.max(1, keepdims=True)
         is_same_topic = query_topic[part, None] == target_topic
-        same_topic_error = (is_nearest & is_same_topic).any(1)
-        error[part] = np.select([rank[part] == 1, same_topic_error], [0, 1], 2)
+        is_topic_found[part] = (is_nearest & is_same_topic).any(1)
 
     columns = {
         "MRR": 1 / rank,
         "MRR@10": np.where(rank <= 10, 1 / rank, 0),
         "R@1": rank <= 1,
         "R@8": rank <= 8,
+        "right": rank <= 1,
+        "same_topic_error": (rank > 1) & is_topic_found,
+        "other_topic_error": (rank > 1) & ~is_topic_found,
     }
-    columns |= {name: error == number for number, name in enumerate(ERRORS)}
     authors = trials.queries.authors
     table = bootstrap_means(columns, authors, resamples, seed)
     return table, pd.Series(rank, pd.Index(authors, name="author"), name="rank")

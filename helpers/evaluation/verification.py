@@ -20,7 +20,7 @@ from ..tokens.store import TokenStore
 from .bootstrap import metric_table, percentile_interval, resample_weights
 from .calibration import Calibration, fit_calibration, probability
 from .models import System, as_model
-from .pan import auc, pan_metrics
+from .pan_metrics import auc, pan_metrics
 from .trials import Trials
 
 # lower and upper threshold of tyo2021 Figure 2b, which were chosen on the test set
@@ -33,7 +33,7 @@ class VerificationConfig(Config):
 
     Attributes
     ----------
-    definition : "pan21" or "pan20", see :func:`helpers.evaluation.pan.pan_metrics`
+    definition : "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`
     decision : "calibrated", or "shift" as in PAN's naive baseline; see :func:`fit_decision`
     seed, resamples : seed and number of the resamples of authors
     """
@@ -51,7 +51,7 @@ def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) ->
     ----------
     documents : a store whose every post is a document, or samples
     pairs : N pairs, in columns ``first`` and ``second`` the row numbers of documents, see
-        :func:`helpers.evaluation.pairs.make_pairs`
+        :func:`helpers.evaluation.document_pairs.make_pairs`
 
     Raises
     ------
@@ -134,7 +134,7 @@ def threshold_surface(
     same : (N,) bool
         whether a pair is of one author.
     definition : str
-        "pan21" or "pan20", see :func:`helpers.evaluation.pan.pan_metrics`.
+        "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
     grid : array
         thresholds, ascending.
 
@@ -175,7 +175,7 @@ def fit_decision(
     same : (N,) bool
         whether a pair is of one author.
     definition : str
-        "pan21" or "pan20", see :func:`helpers.evaluation.pan.pan_metrics`.
+        "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
     kind : str
         "calibrated": the map of :func:`fit_scores`; "shift", as in PAN's naive baseline: scores are
         cosines, and distances 1 - cosine of character 4-grams.
@@ -184,20 +184,16 @@ def fit_decision(
     -------
     A function from distances (N,) of any pairs to final scores, and both thresholds.
     """
-    if kind == "shift":
-        score = _clipped_cosines
-    else:
-        score = partial(to_scores, fit_scores(distances, same))
-    thresholds = best_thresholds(threshold_surface(score(distances), same, definition))
-    return partial(_decide, score, thresholds), thresholds
+    fitted = None
+    if kind == "calibrated":
+        fitted = fit_scores(distances, same)
+    surface = threshold_surface(to_scores(fitted, distances), same, definition)
+    thresholds = best_thresholds(surface)
+    return partial(_decide, fitted, thresholds), thresholds
 
 
-def _clipped_cosines(distances):
-    return np.clip(1 - np.asarray(distances, np.float64), 0, 1)
-
-
-def _decide(score, thresholds, distances):
-    return apply_thresholds(score(distances), *thresholds)
+def _decide(fitted, thresholds, distances):
+    return apply_thresholds(to_scores(fitted, distances), *thresholds)
 
 
 def fit_scores(distances: np.ndarray, same: np.ndarray) -> Calibration:
@@ -215,16 +211,18 @@ def fit_scores(distances: np.ndarray, same: np.ndarray) -> Calibration:
     return fit_calibration(-distances, same, prior=0.5)
 
 
-def to_scores(fitted: Calibration, distances: np.ndarray) -> np.ndarray:
+def to_scores(fitted: Calibration | None, distances: np.ndarray) -> np.ndarray:
     """Return scores (N,) in [0, 1]: the probability that a pair is of one author, at prior 0.5.
 
     Parameters
     ----------
     fitted : Calibration
-        map of :func:`fit_scores`.
+        map of :func:`fit_scores`; None for cosines in place of probabilities.
     distances : (N,)
         distance of each pair.
     """
+    if fitted is None:
+        return np.clip(1 - distances, 0, 1)
     return probability(fitted.llr(-distances), 0.5)
 
 
@@ -314,7 +312,7 @@ def evaluate_documents(
     model : the model that scores the pairs; one that was fitted on the raw texts of the documents
         (:func:`helpers.encoders.baselines.fit_on_documents`) reads these, whole
     documents : documents with the splits "dev" and "test"
-    pairs : pairs of both splits, see :func:`helpers.evaluation.pairs.make_pairs`
+    pairs : pairs of both splits, see :func:`helpers.evaluation.document_pairs.make_pairs`
     max_tokens : tokens read of each document by all other models
     config : how distances become scores and metrics
 

@@ -303,7 +303,7 @@ class TestProtocol:
             r"need min_query_posts \(7\) <= query_posts \(6\)": {"min_query_posts": 7},
             r"target_posts \(5\) <= min_target_posts \(4\)": {"target_posts": 5},
             "5 enrolled of 4 accounts": {"accounts": 4},
-            "'target_from' is 'May': no ISO date": {"target_from": "May"},
+            "'target_from' is 'May': .*isoformat": {"target_from": "May"},
             "'target_from' is 1.5: neither an ISO date nor a share": {"target_from": 1.5},
             "0 of 2 topics have 5 accounts": {"target_from": "2200-01-01"},
             "'targets' is 'subreddit': .*same_topic": {"targets": "subreddit"},

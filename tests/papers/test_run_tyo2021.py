@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from helpers.core import results
-from helpers.evaluation.pairs import given_pairs
+from helpers.evaluation.document_pairs import given_pairs
 from tests.paper_runs import People, execute, write_pairs
 
 TINY = {"preset": "tyo2021", "model": "tiny", "dim": 16, "max_tokens": 64}

@@ -9,7 +9,6 @@ truth is ``{"id", "same", ...}``.
 """
 
 import json
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,15 +23,6 @@ AVERAGED = {  # by definition, the metrics whose mean is "overall"
 }
 DEFINITIONS = tuple(AVERAGED)
 METRICS = (*AVERAGED["pan21"], "overall")
-
-# which same-author pairs are compared with which different-author pairs, by their topics
-COMPARISONS = {
-    "all pairs": ("all", "all"),
-    "on one topic": ("same topic", "same topic"),
-    "on two topics": ("different topic", "different topic"),
-    "easy": ("same topic", "different topic"),
-    "hard": ("different topic", "same topic"),
-}
 
 # what each field of a file must be
 NEEDED = {"value": "a number in [0, 1]", "same": "true or false"}
@@ -181,28 +171,8 @@ def score_overlap(scores: np.ndarray, same: np.ndarray, bins: int = 50) -> float
     return float(np.minimum(of_one, of_two).sum())
 
 
-def auc_by_comparison(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -> pd.Series:
-    """Return the AUC of each of COMPARISONS, see :func:`auc_by_topic`.
-
-    Parameters
-    ----------
-    scores : (N,)
-        score of each pair, in [0, 1].
-    same : (N,) bool
-        whether a pair is of one author.
-    same_topic : (N,) bool
-        whether a pair is on one topic.
-
-    Returns
-    -------
-    AUC by the names of COMPARISONS; NaN for a comparison without pairs.
-    """
-    areas = auc_by_topic(scores, same, same_topic)["AUC"]
-    return pd.Series({name: areas[kinds] for name, kinds in COMPARISONS.items()}, name="AUC")
-
-
-def auc_by_topic(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -> pd.DataFrame:
-    """Return the AUC for every choice of same-author and different-author pairs by their topics.
+def auc_by_comparison(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -> pd.DataFrame:
+    """Return the AUC of same-author against different-author pairs, chosen by their topics.
 
     If same-author pairs share a topic more often than different-author pairs, or less often as in
     PAN 2020, an AUC over all pairs also measures topic.
@@ -219,8 +189,9 @@ def auc_by_topic(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -
     Returns
     -------
     Columns ``positives`` and ``negatives`` (numbers of pairs) and ``AUC``, NaN if either number is
-    0; nine rows by ``same_author`` and ``different_author`` ("all", "same topic", "different
-    topic").
+    0; rows "all pairs"; "on one topic" and "on two topics", which both kinds are; "easy", pairs of
+    one author on one topic against pairs of two on two; and "hard", pairs of one author on two
+    topics against pairs of two on one.
 
     Raises
     ------
@@ -231,21 +202,21 @@ def auc_by_topic(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -
     same_topic = np.asarray(same_topic, bool)
     if same_topic.shape != same.shape:
         raise ValueError(f"{len(same_topic)} topic labels for {len(same)} pairs")
-    masks = {
-        "all": np.ones(len(same), bool),
-        "same topic": same_topic,
-        "different topic": ~same_topic,
+    comparisons = {
+        "all pairs": np.ones(len(same), bool),
+        "on one topic": same_topic,
+        "on two topics": ~same_topic,
+        "easy": same == same_topic,
+        "hard": same != same_topic,
     }
     rows = {}
-    for same_author, different_author in product(masks, repeat=2):
-        pairs = np.where(same, masks[same_author], masks[different_author])
-        rows[same_author, different_author] = {
+    for name, pairs in comparisons.items():
+        rows[name] = {
             "positives": (pairs & same).sum(),
             "negatives": (pairs & ~same).sum(),
             "AUC": auc(scores, same, pairs),
         }
-    table = pd.DataFrame.from_dict(rows, orient="index")
-    return table.rename_axis(["same_author", "different_author"])
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def read_answers(path: str | Path, field: str = "value") -> pd.Series:
@@ -319,7 +290,7 @@ def write_truth(path: str | Path, pairs: pd.DataFrame, documents: pd.DataFrame) 
     path : str | Path
         file to write.
     pairs : frame
-        pairs of :mod:`helpers.evaluation.pairs`.
+        pairs of :mod:`helpers.evaluation.document_pairs`.
     documents : frame
         a row for each document, with a column ``author``.
 

@@ -111,17 +111,11 @@ def make_pairs(
     Raises
     ------
     ValueError
-        If authors or topics are missing, if ``count`` or a share is out of range, or if too few
-        pairs are possible; the message says how many are.
+        If authors or topics are missing, or if too few pairs are possible; the message says how
+        many are.
     """
     if documents[["author", "topic"]].isna().any(axis=None):
         raise ValueError("every document needs an author and a topic")
-    topic_shares = topic_share if isinstance(topic_share, tuple) else (topic_share,)
-    if not (count >= 0 and all(0 <= (share or 0) <= 1 for share in (same_share, *topic_shares))):
-        raise ValueError(
-            f"count {count} must not be negative, same_share {same_share} and topic_share "
-            f"{topic_share} must lie in [0, 1]"
-        )
     author = pd.factorize(documents["author"])[0]
     topic = pd.factorize(documents["topic"])[0]
     counts = _counts_by_kind(pair_capacity(documents), count, same_share, topic_share)
@@ -162,18 +156,14 @@ def _counts_by_kind(capacity, count, same_share, topic_share):
 
 def pair_capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
     """Count the different pairs that are possible, by kind: (same author, same topic)."""
+    agreeing = []  # pairs of documents that agree in all of some columns
+    for columns in (["author", "topic"], ["author"], ["topic"]):
+        sizes = documents.groupby(columns).size()
+        agreeing.append(int((sizes * (sizes - 1) // 2).sum()))
+    of_both, of_author, on_topic = agreeing
     total = len(documents) * (len(documents) - 1) // 2
-    of_author = _pairs_within(documents, ["author"])
-    on_topic = _pairs_within(documents, ["topic"])
-    of_both = _pairs_within(documents, ["author", "topic"])
     of_neither = total - of_author - on_topic + of_both
     return dict(zip(KINDS, (of_both, of_author - of_both, on_topic - of_both, of_neither)))
-
-
-# number of pairs of documents that agree in all of the columns
-def _pairs_within(documents, columns):
-    sizes = documents.groupby(columns, sort=False).size().to_numpy(np.int64)
-    return int((sizes * (sizes - 1) // 2).sum())
 
 
 def count_kinds(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:

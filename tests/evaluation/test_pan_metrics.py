@@ -10,11 +10,10 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from helpers.core import paths
-from helpers.evaluation.pan import (
+from helpers.evaluation.pan_metrics import (
     DEFINITIONS,
     auc,
     auc_by_comparison,
-    auc_by_topic,
     evaluate_answers,
     pan_metrics,
     read_answers,
@@ -143,31 +142,27 @@ def test_an_auc_of_weighted_pairs_is_that_of_scikit_learn():
     assert np.isnan(auc(scores, same, weights * same))
 
 
-def test_auc_by_topic():
+def test_comparisons_by_topic_are_those_of_scikit_learn():
+    """Hard ones are of one author on two topics and of two authors on one."""
     scores, same = trials()
     topic = np.random.default_rng(1).random(len(same)) < 0.3
-    table = auc_by_topic(scores, same, topic)
-    assert len(table) == 9
-    chosen = (same & topic) | (~same & ~topic)
-    row = table.loc["same topic", "different topic"]
-    assert row.AUC == pytest.approx(slow_pan_metrics(scores[chosen], same[chosen], "pan21")["AUC"])
-    assert (row.positives, row.negatives) == ((same & topic).sum(), (~same & ~topic).sum())
-    assert table.loc["all", "all"].AUC == pytest.approx(pan_metrics(scores, same)["AUC"])
-    none = auc_by_topic(scores, same, topic & ~same)
-    assert (
-        np.isnan(none.loc["same topic", "all"].AUC) and none.loc["same topic", "all"].positives == 0
-    )
+    table = auc_by_comparison(scores, same, topic)
+    assert list(table.index) == ["all pairs", "on one topic", "on two topics", "easy", "hard"]
+    chosen = {
+        "all pairs": same | ~same,
+        "on one topic": topic,
+        "on two topics": ~topic,
+        "easy": (same & topic) | (~same & ~topic),
+        "hard": (same & ~topic) | (~same & topic),
+    }
+    for name, pairs in chosen.items():
+        assert table.AUC[name] == pytest.approx(roc_auc_score(same[pairs], scores[pairs]))
+        counts = (same[pairs].sum(), (~same[pairs]).sum())
+        assert tuple(table.loc[name, ["positives", "negatives"]]) == counts
+    none = auc_by_comparison(scores, same, topic & ~same).loc["on one topic"]
+    assert np.isnan(none.AUC) and none.positives == 0
     with pytest.raises(ValueError, match="1 topic labels for 200 pairs"):
-        auc_by_topic(scores, same, [True])
-
-
-def test_hard_comparisons_are_of_one_author_on_two_topics_and_two_authors_on_one():
-    scores, same = trials()
-    topic = np.random.default_rng(1).random(len(same)) < 0.3
-    areas = auc_by_comparison(scores, same, topic)
-    assert list(areas.index) == ["all pairs", "on one topic", "on two topics", "easy", "hard"]
-    for name, chosen in (("hard", same != topic), ("easy", same == topic), ("on one topic", topic)):
-        assert areas[name] == pytest.approx(roc_auc_score(same[chosen], scores[chosen]))
+        auc_by_comparison(scores, same, [True])
 
 
 def test_a_topic_reader_is_seen_through():
@@ -175,8 +170,8 @@ def test_a_topic_reader_is_seen_through():
     rng = np.random.default_rng(0)
     same = rng.random(1000) < 0.5
     topic = ~same & (rng.random(1000) < 0.3)
-    table = auc_by_topic(1.0 - topic, same, topic).AUC
-    assert table["all", "all"] > 0.6 and table["all", "different topic"] == 0.5
+    areas = auc_by_comparison(1.0 - topic, same, topic).AUC
+    assert areas["all pairs"] > 0.6 and areas["on two topics"] == 0.5
 
 
 def test_the_overlap_of_both_histograms():

@@ -297,26 +297,25 @@ def _metric_table(measured, names):
 
 def _measure(tallies, costs, seed, resamples):
     """Return METRICS (1 + R, 5) of all accounts and of each resample of them, means over topics."""
-    accounts = np.concatenate([counts.accounts for counts in tallies])
-    accounts, row = np.unique(accounts, return_inverse=True)
-    weights = [np.ones(len(accounts), int), *resample_weights(accounts, resamples, seed)]
-    ends = np.cumsum([len(counts.accounts) for counts in tallies])
-    rows_of_tally = np.split(row, ends[:-1])
+    accounts = np.unique(np.concatenate([counts.accounts for counts in tallies]))
+    resampled = resample_weights(accounts, resamples, seed)
+    weights = np.stack([np.ones(len(accounts), int), *resampled])
     metrics = []
     for begin in range(0, len(weights), RESAMPLES_AT_ONCE):
-        part = np.stack(weights[begin : begin + RESAMPLES_AT_ONCE])
-        metrics.append(_mean_metrics(tallies, [part[:, rows] for rows in rows_of_tally], costs))
+        part = weights[begin : begin + RESAMPLES_AT_ONCE]
+        metrics.append(_mean_metrics(tallies, accounts, part, costs))
     return np.concatenate(metrics)
 
 
-def _mean_metrics(tallies, weights_of_tally, costs):
+def _mean_metrics(tallies, accounts, weights, costs):
     """Return METRICS (R, 5), means over the topics that have trials of both kinds; else NaN.
 
-    Of each topic ``weights_of_tally`` holds the weights (R, G) of its accounts.
+    Of G sorted accounts ``weights`` (R, G) says how often each counts in each resample.
     """
     metrics = []
-    for counts, weights in zip(tallies, weights_of_tally):
-        rates = error_rates(counts, weights)
+    for counts in tallies:
+        column = np.searchsorted(accounts, counts.accounts)
+        rates = error_rates(counts, weights[:, column])
         recalls = [recall_at(*rates, share, costs.prior) for share in PRECISIONS.values()]
         values = [eer(*rates), min_dcf(*rates, costs), min_dcf(*rates, RELEASED), *recalls]
         is_known = np.isfinite(rates).all((0, -1))

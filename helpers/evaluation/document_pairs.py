@@ -229,9 +229,9 @@ def _draw(author, topic, kind, count, rng):
         return np.empty((2, 0), np.int64)
     same, same_topic = kind
     order, low, high = _partners(author, topic, same, same_topic)
-    partners = np.maximum(high - low, 0)
-    ends = np.cumsum(partners)
-    pairs = _NumberedPairs(kind, author[order], topic[order], low, ends - partners, ends)
+    ends = np.cumsum(high - low)
+    begins = ends - (high - low)
+    pairs = _NumberedPairs(kind, author[order], topic[order], low, begins, ends)
     total = ends[-1]
     numbers = np.empty(0, np.int64)
     if total <= 4 * count:
@@ -275,15 +275,13 @@ def _partners(author, topic, same, same_topic):
         groups = max((author, topic), key=_pairs_in_groups)
         order = np.argsort(groups, kind="stable")
         return order, _run_ends(groups[order]), np.full(size, size)
-    outer, inner = (author, topic) if same else (topic, author)
-    order = np.lexsort((inner, outer))
-    outer_ends = _run_ends(outer[order])
-    inner_ends = _run_ends(inner[order])
+    outer = author if same else topic
+    inner = topic if same else author
+    both = outer * size + inner
+    order = np.argsort(both, kind="stable")
     if same and same_topic:
-        return order, np.arange(1, size + 1), np.minimum(outer_ends, inner_ends)
-    # if the next outer group begins with the same inner code, the inner run ends behind outer_ends:
-    # then there is no partner
-    return order, inner_ends, outer_ends
+        return order, np.arange(1, size + 1), _run_ends(both[order])
+    return order, _run_ends(both[order]), _run_ends(outer[order])
 
 
 # about twice the number of pairs within groups of equal codes
@@ -292,11 +290,8 @@ def _pairs_in_groups(codes):
 
 
 def _run_ends(codes):
-    """Return for each element the index behind the end of its run of equal codes."""
-    is_last = np.append(codes[1:] != codes[:-1], True)
-    ends = np.flatnonzero(is_last) + 1
-    run = np.cumsum(is_last) - is_last
-    return ends[run]
+    """Return for each of sorted codes the index behind the last one that equals it."""
+    return np.searchsorted(codes, codes, "right")
 
 
 def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:

@@ -334,14 +334,14 @@ def ranking_differences(
     ValueError
         If the queries differ, or a rank is NaN.
     """
-    ranks = ranks if isinstance(ranks, Sequence) else [ranks]
-    base = base if isinstance(base, Sequence) else [base]
+    if isinstance(ranks, pd.Series):
+        return ranking_differences([ranks], [base], seed, resamples)
     authors = ranks[0].index
     if not all(rank.index.equals(authors) for rank in [*ranks, *base]):
         raise ValueError("ranks to compare are not of the same queries")
+    refuse_nan(np.stack([*ranks, *base]), "ranks")
     ranks = np.stack(ranks)
     base = np.stack(base)
-    refuse_nan(np.stack([*ranks, *base]), "ranks")
     columns = {
         "MRR_difference": (1 / ranks).mean(0) - (1 / base).mean(0),
         "R@8_difference": (ranks <= 8).mean(0) - (base <= 8).mean(0),

@@ -277,11 +277,11 @@ def _partners(author, topic, same, same_topic):
         return order, _run_ends(groups[order]), np.full(size, size)
     outer = author if same else topic
     inner = topic if same else author
-    both = outer * size + inner
-    order = np.argsort(both, kind="stable")
+    group = outer * size + inner  # author and topic
+    order = np.argsort(group, kind="stable")
     if same and same_topic:
-        return order, np.arange(1, size + 1), _run_ends(both[order])
-    return order, _run_ends(both[order]), _run_ends(outer[order])
+        return order, np.arange(1, size + 1), _run_ends(group[order])
+    return order, _run_ends(group[order]), _run_ends(outer[order])
 
 
 # about twice the number of pairs within groups of equal codes

@@ -19,7 +19,6 @@ from itertools import chain
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from ..core.names import short_name
 from ..core.progress import progress_bar
@@ -410,10 +409,9 @@ def answers_alone(scores: np.ndarray, partner: np.ndarray) -> Answers:
         row of each query's partner among the targets, or -1
     """
     has_partner = np.flatnonzero(partner >= 0)
-    entries = (np.ones(len(has_partner), bool), (np.arange(len(has_partner)), partner[has_partner]))
-    positives = sparse.csr_matrix(entries, (len(has_partner), scores.shape[1]))
+    is_partner = partner[has_partner, None] == np.arange(scores.shape[1])
     rank = np.full(len(scores), np.nan)
-    rank[has_partner] = best_ranks(np.ascontiguousarray(scores[has_partner]), positives)
+    rank[has_partner] = best_ranks(scores[has_partner], is_partner)
     target = scores.argmax(1)
     return Answers(target, scores[np.arange(len(scores)), target], rank, partner)
 

@@ -50,13 +50,12 @@ def bootstrap_interval(
         seed of the resamples.
     """
     row = np.unique(groups, return_inverse=True)[1]
+    sums = pd.DataFrame(values, dtype=float).groupby(row).sum().to_numpy()
     count = np.bincount(row)
-    columns = np.asarray(values, np.float64).T
-    sums = np.stack([np.bincount(row, column) for column in columns], 1)
     means = []
     for weights in resample_weights(groups, resamples, seed):
         means.append(weights @ sums / (weights @ count))
-    return percentile_interval(means, len(columns))
+    return percentile_interval(means, sums.shape[1])
 
 
 def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -69,12 +68,8 @@ def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.
     columns : int
         C, which is needed where there is no resample.
     """
-    low, high = np.full((2, columns), np.nan)
-    if len(statistics):
-        resampled = np.asarray(statistics, np.float64)
-        for column in np.flatnonzero(~np.isnan(resampled).all(0)):
-            ends = np.nanpercentile(resampled[:, column], INTERVAL_ENDS)
-            low[column], high[column] = ends
+    resampled = pd.DataFrame(statistics, columns=range(columns), dtype=float)
+    low, high = resampled.quantile([end / 100 for end in INTERVAL_ENDS]).to_numpy()
     return low, high
 
 

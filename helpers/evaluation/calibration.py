@@ -13,13 +13,7 @@ import pandas as pd
 from scipy.special import expit, logit
 
 from .bootstrap import metric_table
-from .detection import (
-    PAPER,
-    DetectionCosts,
-    count_scores,
-    error_rates,
-    min_dcf,
-)
+from .detection import PAPER, DetectionCosts, count_scores, error_rates, min_dcf
 from .scores import refuse_nan
 
 # Bounds of an estimated prior: no list is without second accounts for certain, and where scores
@@ -251,45 +245,31 @@ def reliability_bins(
     ValueError
         If a ratio is NaN.
     """
+    from scipy.stats import binomtest
+
     refuse_nan(llr, "likelihood ratios")
     same = np.asarray(same, bool)
     predicted = probability(llr, prior)
     weight = np.where(same, prior / same.sum(), (1 - prior) / (~same).sum())
-    trials = pd.DataFrame(
-        {
-            "bin": np.minimum((predicted * bins).astype(int), bins - 1),
-            "weight": weight,
-            "predicted": predicted * weight,
-            "observed": same * weight,
-            "same": same.astype(int),
-            "different": (~same).astype(int),
-        }
-    )
-    sums = trials.groupby("bin").sum()
-    ends = _wilson_intervals(sums.same, sums.different)
+    trials = {
+        "bin": np.minimum((predicted * bins).astype(int), bins - 1),
+        "weight": weight,
+        "predicted": predicted * weight,
+        "same": same,
+        "different": ~same,
+    }
+    table = pd.DataFrame(trials).groupby("bin").sum()
+    table["predicted"] /= table.pop("weight")
+    table["low"] = table.index / bins
+    table["high"] = (table.index + 1) / bins
+    shares = []
+    for test in map(binomtest, table.same, table.same + table.different):
+        shares.append([test.statistic, *test.proportion_ci(method="wilson")])
     odds = prior / (1 - prior) * (~same).sum() / same.sum()  # turns raw odds into odds at the prior
-    ends = ends * odds / (ends * odds + 1 - ends)
-    table = pd.DataFrame(
-        {
-            "low": sums.index / bins,
-            "high": (sums.index + 1) / bins,
-            "predicted": sums.predicted / sums.weight,
-            "observed": sums.observed / sums.weight,
-            "observed_low": ends[:, 0],
-            "observed_high": ends[:, 1],
-            "same": sums.same,
-            "different": sums.different,
-        }
-    )
+    shares = np.array(shares)
+    shares = shares * odds / (shares * odds + 1 - shares)
+    table[["observed", "observed_low", "observed_high"]] = shares
     return table.reset_index(drop=True)
-
-
-def _wilson_intervals(positives, negatives):
-    """Return both ends of the 95% interval of each share of positives, (bins, 2)."""
-    from scipy.stats import binomtest
-
-    tests = [binomtest(int(k), int(k + m)) for k, m in zip(positives, negatives)]
-    return np.array([test.proportion_ci(method="wilson") for test in tests])
 
 
 def calibration_metrics(

@@ -3,22 +3,21 @@
 The module computes EER, DCF and error curves of scored trials. A trial is a pair of samples with a
 score; a higher score means more alike. A trial is accepted if its score reaches the threshold, so
 equal scores are accepted together. Exact error rates need only the number of different-account
-trials between each two neighbouring scores of same-account trials. Trials are therefore counted in
-blocks and never sorted. The counts are kept by account, for the bootstrap.
+trials between each two neighbouring scores of same-account trials. The counts are kept by account,
+for the bootstrap.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from scipy.special import ndtri
 
 from ..core.parameters import Config
 from .bootstrap import metric_table, percentile_interval, resample_weights
 
-BLOCK_TRIALS = 2**20  # trials that are counted at a time
-RESAMPLES_AT_ONCE = 100  # resamples whose curves are in memory at a time
+RESAMPLES_AT_ONCE = 100  # resamples whose rates are in memory at a time
 # recall metrics, and the precision at which each is measured
 PRECISIONS = {"R@P90": 0.9, "R@P99": 0.99}
 METRICS = ("EER", "minDCF", "minDCF_released", *PRECISIONS)
@@ -102,8 +101,6 @@ def count_scores(
 ) -> ScoreCounts:
     """Count trials by account, and by their place among the scores of same-account trials.
 
-    Beside the result it needs memory for 8 bytes a trial and a few blocks of BLOCK_TRIALS.
-
     Parameters
     ----------
     scores : (N,)
@@ -121,28 +118,8 @@ def count_scores(
     scores = np.asarray(scores)
     same = np.asarray(same, bool)
     if accounts is None:
-        row = np.zeros(len(scores), np.int64)
-        accounts = np.zeros(1, int)
-    else:
-        row, accounts = pd.factorize(np.asarray(accounts))
-    _check_trials(scores, same, row)
-
-    values = np.unique(scores[same])
-    bins = 2 * len(values) + 1
-    of_one = np.zeros(len(accounts) * bins)
-    of_two = np.zeros(len(accounts) * bins)
-    for begin in range(0, len(scores), BLOCK_TRIALS):
-        block = slice(begin, begin + BLOCK_TRIALS)
-        below = np.searchsorted(values, scores[block])
-        is_value = values[np.minimum(below, len(values) - 1)] == scores[block]
-        place = row[block] * bins + np.where(is_value, 2 * below + 1, 2 * below)
-        np.add.at(of_one, place[same[block]], 1)
-        np.add.at(of_two, place[~same[block]], 1)
-    shape = (len(accounts), bins)
-    return ScoreCounts(values, np.asarray(accounts), of_one.reshape(shape), of_two.reshape(shape))
-
-
-def _check_trials(scores, same, row):
+        accounts = np.zeros(len(scores), int)
+    row, accounts = pd.factorize(np.asarray(accounts))
     if not len(scores) == len(same) == len(row):
         raise ValueError(
             f"{len(scores)} scores, {len(same)} labels and {len(row)} accounts do not fit together"
@@ -153,6 +130,14 @@ def _check_trials(scores, same, row):
         raise ValueError(
             f"{same.sum()} of {len(same)} trials are of one account: error rates need both kinds"
         )
+    values = np.unique(scores[same])
+    shape = (len(accounts), 2 * len(values) + 1)
+    below = np.searchsorted(values, scores)
+    not_above = np.searchsorted(values, scores, "right")
+    place = row * shape[1] + below + not_above
+    of_one = np.bincount(place, same, math.prod(shape)).reshape(shape)
+    of_two = np.bincount(place, ~same, math.prod(shape)).reshape(shape)
+    return ScoreCounts(values, accounts, of_one, of_two)
 
 
 def error_rates(
@@ -271,9 +256,8 @@ def detection_metrics(
     -------
     A row for each metric, columns value, low and high.
     """
-    values = _mean_metrics(tallies, [None] * len(tallies), costs)
-    low, high = percentile_interval(_resampled(tallies, costs, seed, resamples), len(METRICS))
-    return metric_table(dict(zip(METRICS, values)), low, high)
+    measured = _measure(tallies, costs, seed, resamples)
+    return _metric_table(measured, METRICS)
 
 
 def detection_differences(
@@ -283,7 +267,7 @@ def detection_differences(
     seed: int = 0,
     resamples: int = 1000,
 ) -> pd.DataFrame:
-    """Return the differences of METRICS between two models on the same trials.
+    """Return the differences of METRICS between two models, which must be of the same trials.
 
     Intervals are paired: both models are measured on the same resamples of accounts. Of several
     trainings the metrics are averaged within each resample.
@@ -299,64 +283,39 @@ def detection_differences(
     Returns
     -------
     A row for each metric, named ``EER_difference`` and so on; columns value, low and high.
-
-    Raises
-    ------
-    ValueError
-        If the trials differ in their accounts or numbers.
     """
-    if not all(_are_same_trials(counts, base[0]) for counts in [*tallies, *base]):
-        raise ValueError("scores to compare are not of the same trials")
-    of_model = _mean_over_trainings(tallies, costs)
-    of_base = _mean_over_trainings(base, costs)
-    metrics = np.mean([_resampled(counts, costs, seed, resamples) for counts in tallies], 0)
-    base_metrics = np.mean([_resampled(counts, costs, seed, resamples) for counts in base], 0)
-    low, high = percentile_interval(metrics - base_metrics, len(METRICS))
-    return metric_table((of_model - of_base).add_suffix("_difference"), low, high)
+    of_model = np.mean([_measure(counts, costs, seed, resamples) for counts in tallies], 0)
+    of_base = np.mean([_measure(counts, costs, seed, resamples) for counts in base], 0)
+    return _metric_table(of_model - of_base, [f"{name}_difference" for name in METRICS])
 
 
-def _mean_over_trainings(tallies, costs):
-    """Return METRICS, means over trainings, as a Series."""
-    tables = [detection_metrics(counts, costs, resamples=0).value for counts in tallies]
-    return sum(tables) / len(tables)
+def _metric_table(measured, names):
+    """Return values and intervals of metrics (1 + R, 5), those of all accounts first."""
+    low, high = percentile_interval(measured[1:], len(names))
+    return metric_table(dict(zip(names, measured[0])), low, high)
 
 
-def _are_same_trials(tallies, base):
-    """Return whether two lists of counts are of as many trials of the same accounts."""
-    if len(tallies) != len(base):
-        return False
-    for counts, base_counts in zip(tallies, base):
-        if not np.array_equal(counts.accounts, base_counts.accounts):
-            return False
-        for kind in ("same", "different"):
-            trials = getattr(counts, kind).sum(1)
-            if not np.array_equal(trials, getattr(base_counts, kind).sum(1)):
-                return False
-    return True
-
-
-def _resampled(tallies, costs, seed, resamples):
-    """Return METRICS (R, 5) of each resample of the accounts, means over topics."""
-    accounts = np.concatenate([counts.accounts for counts in tallies])
-    row = np.unique(accounts, return_inverse=True)[1]
-    ends = np.cumsum([len(counts.accounts) for counts in tallies])
-    rows_of_tally = np.split(row, ends[:-1])
-    weights = np.array(list(resample_weights(accounts, resamples, seed)))
-    metrics = [np.empty((0, len(METRICS)))]
-    for begin in range(0, resamples, RESAMPLES_AT_ONCE):
+def _measure(tallies, costs, seed, resamples):
+    """Return METRICS (1 + R, 5) of all accounts and of each resample of them, means over topics."""
+    accounts = np.unique(np.concatenate([counts.accounts for counts in tallies]))
+    resampled = resample_weights(accounts, resamples, seed)
+    weights = np.stack([np.ones(len(accounts), int), *resampled])
+    metrics = []
+    for begin in range(0, len(weights), RESAMPLES_AT_ONCE):
         part = weights[begin : begin + RESAMPLES_AT_ONCE]
-        metrics.append(_mean_metrics(tallies, [part[:, rows] for rows in rows_of_tally], costs))
+        metrics.append(_mean_metrics(tallies, accounts, part, costs))
     return np.concatenate(metrics)
 
 
-def _mean_metrics(tallies, weights_of_tally, costs):
-    """Return METRICS (..., 5), means over the topics that have trials of both kinds; else NaN.
+def _mean_metrics(tallies, accounts, weights, costs):
+    """Return METRICS (R, 5), means over the topics that have trials of both kinds; else NaN.
 
-    Of each topic ``weights_of_tally`` holds the weights (..., G) of its accounts, or None.
+    Of G sorted accounts ``weights`` (R, G) says how often each counts in each resample.
     """
     metrics = []
-    for counts, weights in zip(tallies, weights_of_tally):
-        rates = error_rates(counts, weights)
+    for counts in tallies:
+        column = np.searchsorted(accounts, counts.accounts)
+        rates = error_rates(counts, weights[:, column])
         recalls = [recall_at(*rates, share, costs.prior) for share in PRECISIONS.values()]
         values = [eer(*rates), min_dcf(*rates, costs), min_dcf(*rates, RELEASED), *recalls]
         is_known = np.isfinite(rates).all((0, -1))
@@ -367,11 +326,7 @@ def _mean_metrics(tallies, weights_of_tally, costs):
 
 
 def det_curve(counts: ScoreCounts) -> pd.DataFrame:
-    """Return the error curve from rejecting all to accepting all.
-
-    Corners that lie closer together than 1/500 of a rate and 1/50 of its probit are left out, since
-    a plot does not show them. At most a few thousand corners remain, and every line stays within
-    that distance.
+    """Return the corners of the error curve, from rejecting all to accepting all.
 
     Parameters
     ----------
@@ -380,17 +335,10 @@ def det_curve(counts: ScoreCounts) -> pd.DataFrame:
 
     Returns
     -------
-    Columns ``threshold`` (descending), ``P_fa``, ``P_miss``.
+    Columns ``P_fa`` (ascending), ``P_miss``.
     """
     p_fa, p_miss = error_rates(counts)
-    corners = np.column_stack([counts.values, np.nextafter(counts.values, np.inf)]).ravel()
-    threshold = np.concatenate([[-np.inf], corners, [np.inf]])[::-1]
-    rates = np.column_stack([p_fa, p_miss])
-    cell = np.hstack([500 * rates, 50 * ndtri(rates).clip(-5, 5)]).astype(int)
-    is_new = (cell[1:] != cell[:-1]).any(1)
-    is_kept = np.append(True, is_new) | np.append(is_new, True)  # both ends of each cell
-    curve = pd.DataFrame({"threshold": threshold, "P_fa": p_fa, "P_miss": p_miss})
-    return curve[is_kept].reset_index(drop=True)
+    return pd.DataFrame({"P_fa": p_fa, "P_miss": p_miss})
 
 
 def mean_det_curve(curves: list[pd.DataFrame], points: int = 500) -> pd.DataFrame:

@@ -111,17 +111,11 @@ def make_pairs(
     Raises
     ------
     ValueError
-        If authors or topics are missing, if ``count`` or a share is out of range, or if too few
-        pairs are possible; the message says how many are.
+        If authors or topics are missing, or if too few pairs are possible; the message says how
+        many are.
     """
     if documents[["author", "topic"]].isna().any(axis=None):
         raise ValueError("every document needs an author and a topic")
-    topic_shares = topic_share if isinstance(topic_share, tuple) else (topic_share,)
-    if not (count >= 0 and all(0 <= (share or 0) <= 1 for share in (same_share, *topic_shares))):
-        raise ValueError(
-            f"count {count} must not be negative, same_share {same_share} and topic_share "
-            f"{topic_share} must lie in [0, 1]"
-        )
     author = pd.factorize(documents["author"])[0]
     topic = pd.factorize(documents["topic"])[0]
     counts = _counts_by_kind(pair_capacity(documents), count, same_share, topic_share)
@@ -162,18 +156,14 @@ def _counts_by_kind(capacity, count, same_share, topic_share):
 
 def pair_capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
     """Count the different pairs that are possible, by kind: (same author, same topic)."""
+    agreeing = []  # pairs of documents that agree in all of some columns
+    for columns in (["author", "topic"], ["author"], ["topic"]):
+        sizes = documents.groupby(columns).size()
+        agreeing.append(int((sizes * (sizes - 1) // 2).sum()))
+    of_both, of_author, on_topic = agreeing
     total = len(documents) * (len(documents) - 1) // 2
-    of_author = _pairs_within(documents, ["author"])
-    on_topic = _pairs_within(documents, ["topic"])
-    of_both = _pairs_within(documents, ["author", "topic"])
     of_neither = total - of_author - on_topic + of_both
     return dict(zip(KINDS, (of_both, of_author - of_both, on_topic - of_both, of_neither)))
-
-
-# number of pairs of documents that agree in all of the columns
-def _pairs_within(documents, columns):
-    sizes = documents.groupby(columns, sort=False).size().to_numpy(np.int64)
-    return int((sizes * (sizes - 1) // 2).sum())
 
 
 def count_kinds(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
@@ -239,9 +229,9 @@ def _draw(author, topic, kind, count, rng):
         return np.empty((2, 0), np.int64)
     same, same_topic = kind
     order, low, high = _partners(author, topic, same, same_topic)
-    partners = np.maximum(high - low, 0)
-    ends = np.cumsum(partners)
-    pairs = _NumberedPairs(kind, author[order], topic[order], low, ends - partners, ends)
+    ends = np.cumsum(high - low)
+    begins = ends - (high - low)
+    pairs = _NumberedPairs(kind, author[order], topic[order], low, begins, ends)
     total = ends[-1]
     numbers = np.empty(0, np.int64)
     if total <= 4 * count:
@@ -285,15 +275,13 @@ def _partners(author, topic, same, same_topic):
         groups = max((author, topic), key=_pairs_in_groups)
         order = np.argsort(groups, kind="stable")
         return order, _run_ends(groups[order]), np.full(size, size)
-    outer, inner = (author, topic) if same else (topic, author)
-    order = np.lexsort((inner, outer))
-    outer_ends = _run_ends(outer[order])
-    inner_ends = _run_ends(inner[order])
+    outer = author if same else topic
+    inner = topic if same else author
+    group = outer * size + inner  # author and topic
+    order = np.argsort(group, kind="stable")
     if same and same_topic:
-        return order, np.arange(1, size + 1), np.minimum(outer_ends, inner_ends)
-    # if the next outer group begins with the same inner code, the inner run ends behind outer_ends:
-    # then there is no partner
-    return order, inner_ends, outer_ends
+        return order, np.arange(1, size + 1), _run_ends(group[order])
+    return order, _run_ends(group[order]), _run_ends(outer[order])
 
 
 # about twice the number of pairs within groups of equal codes
@@ -302,11 +290,8 @@ def _pairs_in_groups(codes):
 
 
 def _run_ends(codes):
-    """Return for each element the index behind the end of its run of equal codes."""
-    is_last = np.append(codes[1:] != codes[:-1], True)
-    ends = np.flatnonzero(is_last) + 1
-    run = np.cumsum(is_last) - is_last
-    return ends[run]
+    """Return for each of sorted codes the index behind the last one that equals it."""
+    return np.searchsorted(codes, codes, "right")
 
 
 def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:

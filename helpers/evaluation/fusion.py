@@ -8,7 +8,7 @@ from scipy import special
 from ..encoders.base import Encoder
 from ..encoders.baselines import first_readings, fusion_members
 from .models import Member, Model, as_model, with_as_norm, with_s_norm
-from .ranking import positive_targets
+from .ranking import check_ranking
 from .trials import Trials
 
 MAX_QUERIES = 1000  # most dev queries on which weights are fitted
@@ -78,7 +78,7 @@ def fit_weights(
     from scipy import optimize  # imported here: a model that only scores needs none
 
     model = Model.fuse(systems)
-    positive_targets(trials)
+    check_ranking(trials)
     if len(trials.queries) > MAX_QUERIES:
         queries = trials.queries[:MAX_QUERIES]
         targets = trials.targets[np.flatnonzero(np.isin(trials.targets.authors, queries.authors))]

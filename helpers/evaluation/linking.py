@@ -22,7 +22,7 @@ from ..core.parameters import Config
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore, concat_ranges
 from . import detection
-from .detection import PAPER, DetectionCosts, ScoreCounts
+from .detection import PAPER, DetectionCosts
 from .models import System, as_model
 from .trials import Trials, communities
 
@@ -74,10 +74,7 @@ class LinkingConfig(Config):
     @classmethod
     def _is_moment(cls, value):
         if isinstance(value, str):
-            try:
-                datetime.fromisoformat(value)
-            except ValueError:
-                raise ValueError("no ISO date") from None
+            datetime.fromisoformat(value)  # an error says that it is no ISO date
         elif isinstance(value, float) and not 0 <= value <= 1:
             raise ValueError(
                 "neither an ISO date nor a share of an account's posts between 0 and 1"
@@ -142,30 +139,32 @@ def linking_trials(
         raise ValueError(
             f"targets of {max(sizes)} posts: min_target_posts is {config.min_target_posts}"
         )
-    author = np.repeat(np.arange(store.authors, dtype=np.int32), store.posts_per_author())
     target_from = config.target_from
     if earlier is not None and isinstance(target_from, float):
         target_from = 0.0
     is_late = _is_since(store, target_from)
     is_target = is_late & ~_is_since(store, config.target_until)
+    accounts = np.arange(store.authors)
+    late = _period(store, accounts, is_target, config.targets == "same_topic")
     if earlier is None:
-        is_query = _is_since(store, config.query_from) & ~is_late
-        early = _Period(store, author, np.flatnonzero(is_query))
+        early = _period(store, accounts, _is_since(store, config.query_from) & ~is_late)
     else:
-        early = _earlier_period(store, earlier)
-    late = _Period(store, author, np.flatnonzero(is_target))
+        if store.meta["topics"] != earlier.meta["topics"]:
+            raise ValueError("earlier posts and later posts do not have the same topics")
+        accounts = pd.Index(store.author_names()).get_indexer(earlier.author_names())
+        early = _period(earlier, accounts, np.ones(earlier.posts, bool))
 
     sizes = sizes or (config.target_posts,)
     trials = []
     targets = {}
-    for topic in _topics(early, late, config):
-        queries = _latest(topic.early, topic.enrolled, config.query_posts)
+    for topic, enrolled, active in _chosen_topics(early, late, config):
+        queries = _latest(early, topic, enrolled, config.query_posts)
         for size in sizes:
             # with targets in any topic, several topics often have the same targets
-            key = (size, id(topic.late), topic.accounts.tobytes())
+            key = (size, id(late.posts[topic]), active.tobytes())
             if key not in targets:
-                targets[key] = _latest(topic.late, topic.accounts, size)
-            trials.append(Trials(queries, targets[key], name=topic.name))
+                targets[key] = _latest(late, topic, active, size)
+            trials.append(Trials(queries, targets[key], name=store.meta["topics"][topic]))
     return trials
 
 
@@ -209,74 +208,59 @@ def trials_of_splits(
     return trials
 
 
-# posts of a period, by author, then time; the accounts are those of the store of the targets
+# posts of a period; the accounts are those of the store of the targets
 class _Period(NamedTuple):
     store: TokenStore
-    author: np.ndarray  # (posts of the store,), -1 for an author who is no account
-    posts: np.ndarray  # numbers of the posts in the period
+    author: np.ndarray  # (posts of the store,) account of each post, -1 for none
+    posts: list[np.ndarray]  # for each listed topic the numbers of its posts
 
-    def by_topic(self) -> list["_Period"]:
-        """Return the posts of each listed topic."""
-        posts = self.posts[np.argsort(self.store.topic[self.posts], kind="stable")]
-        topics = np.arange(len(self.store.meta["topics"]) + 1)
-        bounds = np.searchsorted(self.store.topic[posts], topics)
-        return [self._replace(posts=posts[begin:end]) for begin, end in zip(bounds, bounds[1:])]
-
-    def has_posts(self, accounts: int, count: int) -> np.ndarray:
-        """Return which of so many accounts have at least ``count`` of the posts."""
-        return np.bincount(self.author[self.posts], minlength=accounts) >= count
+    def counts(self, topic: int, accounts: int) -> np.ndarray:
+        """Return the number of posts of a topic by each of so many accounts."""
+        return np.bincount(self.author[self.posts[topic]], minlength=accounts)
 
 
-def _earlier_period(store, earlier):
-    """Return the query period of another store, whose authors are found by name."""
-    if store.meta["topics"] != earlier.meta["topics"]:
-        raise ValueError("earlier posts and later posts do not have the same topics")
-    numbers = pd.Index(store.author_names()).get_indexer(earlier.author_names())
-    author = np.repeat(numbers.astype(np.int32), earlier.posts_per_author())
-    return _Period(earlier, author, np.flatnonzero(author >= 0))
+def _period(store, accounts, is_chosen, of_topic=True):
+    """Return the chosen posts of a store's authors, whose ``accounts`` may be -1.
+
+    Posts of a topic are those that were written there, or all of the period.
+    """
+    author = np.repeat(accounts.astype(np.int32), store.posts_per_author())
+    posts = np.flatnonzero(is_chosen & (author >= 0))
+    topics = len(store.meta["topics"])  # a larger number marks a post in no listed topic
+    if not of_topic:
+        return _Period(store, author, [posts] * topics)
+    posts = posts[np.argsort(store.topic[posts], kind="stable")]
+    ends = np.searchsorted(store.topic[posts], np.arange(topics), "right")
+    return _Period(store, author, np.split(posts, ends)[:topics])
 
 
-# a chosen topic, with its posts and its accounts
-class _Topic(NamedTuple):
-    name: str
-    early: _Period  # its posts in the query period
-    late: _Period  # posts from which targets are made
-    enrolled: np.ndarray  # accounts that have a query
-    accounts: np.ndarray  # accounts that have a target, the enrolled ones among them
+def _chosen_topics(early, late, config):
+    """Return the chosen topics, most popular first: number, enrolled accounts, all with a target.
 
-
-def _topics(early, late, config):
-    """Return the chosen topics, most popular first; accounts depend on seed and topic only."""
+    Accounts depend on seed and topic only.
+    """
     store = late.store
     min_posts = config.min_query_posts or config.query_posts
     min_enrolled = config.min_enrolled or config.enrolled
     min_accounts = config.accounts or 2
-    names = store.meta["topics"]  # a number beyond these marks a post in no listed topic
-    early_of_topic = early.by_topic()
-    late_of_topic = [late] * len(names)
-    if config.targets == "same_topic":
-        late_of_topic = late.by_topic()
-    community = communities(store) if config.same_community else None
-
+    home = communities(store) if config.same_community else None
     topics = []
-    candidates_of_topic = {}
-    by_posts = np.argsort([-len(period.posts) for period in early_of_topic], kind="stable")
+    able = {}
+    by_posts = np.argsort([-len(posts) for posts in early.posts], kind="stable")
     for number in by_posts.tolist():
-        is_active = late_of_topic[number].has_posts(store.authors, config.min_target_posts)
+        name = store.meta["topics"][number]
+        is_active = late.counts(number, store.authors) >= config.min_target_posts
         if config.same_community:
-            is_active &= community == names[number].split("/")[0]
-        is_able = early_of_topic[number].has_posts(store.authors, min_posts) & is_active
-        candidates = np.flatnonzero(is_able)
-        candidates_of_topic[names[number]] = len(candidates)
-        if len(candidates) < min_enrolled or is_active.sum() < min_accounts:
-            continue
-        enrolled, accounts = _draw_accounts(candidates, np.flatnonzero(is_active), number, config)
-        periods = (early_of_topic[number], late_of_topic[number])
-        topics.append(_Topic(names[number], *periods, enrolled, accounts))
+            is_active &= home == name.split("/")[0]
+        is_able = is_active & (early.counts(number, store.authors) >= min_posts)
+        able[name] = is_able.sum()
+        if able[name] >= min_enrolled and is_active.sum() >= min_accounts:
+            accounts = np.flatnonzero(is_able), np.flatnonzero(is_active)
+            topics.append((number, *_draw_accounts(*accounts, number, config)))
         if len(topics) == config.topics:
             return topics
 
-    most = sorted(candidates_of_topic.items(), key=lambda item: -item[1])[:8]
+    most = sorted(able.items(), key=lambda item: -item[1])[:8]
     raise ValueError(
         f"linking: {len(topics)} of {config.topics} topics have {min_enrolled} accounts with "
         f"{min_posts} posts there in the query period and {config.min_target_posts} later, among "
@@ -313,13 +297,13 @@ def _timestamp(day):
     return when.timestamp()
 
 
-def _latest(period, accounts, max_posts):
-    """Return the last posts of each account in a period, as samples."""
-    author_of_post = period.author[period.posts]
-    end = np.searchsorted(author_of_post, accounts, "right")
-    first = np.maximum(np.searchsorted(author_of_post, accounts), end - max_posts)
+def _latest(period, topic, accounts, max_posts):
+    """Return the last posts of each account in a topic and period, as samples."""
+    posts = period.posts[topic]
+    end = np.searchsorted(period.author[posts], accounts, "right")
+    first = np.maximum(np.searchsorted(period.author[posts], accounts), end - max_posts)
     place, offsets = concat_ranges(first, end - first)
-    return Samples.of_lists(period.store, period.posts[place], offsets, accounts)
+    return Samples.of_lists(period.store, posts[place], offsets, accounts)
 
 
 def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
@@ -340,22 +324,21 @@ def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> 
     (whether both samples are of one account).
     """
     model = as_model(model)
-    names = list(dict.fromkeys(topic.name for topic in trials))
     frames = []
     for topic in trials:
         scores = model.score_matrix(topic.queries, topic.targets, max_tokens)
-        query, target = np.indices(scores.shape, np.int32).reshape(2, -1)
-        code = np.full(scores.size, names.index(topic.name), np.int16)
-        columns = {
-            "topic": pd.Categorical.from_codes(code, names),
-            "query_author": topic.queries.authors.astype(np.int32)[query],
-            "target_author": topic.targets.authors.astype(np.int32)[target],
-            "query_posts": topic.queries.count.astype(np.int32)[query],
-            "target_posts": topic.targets.count.astype(np.int32)[target],
-            "score": scores.ravel(),
+        queries, targets = scores.shape
+        samples = {
+            "query_author": np.repeat(topic.queries.authors, targets),
+            "target_author": np.tile(topic.targets.authors, queries),
+            "query_posts": np.repeat(topic.queries.count, targets),
+            "target_posts": np.tile(topic.targets.count, queries),
         }
-        frames.append(pd.DataFrame(columns))
+        frames.append(pd.DataFrame(samples, dtype=np.int32).assign(score=scores.ravel()))
     scored = pd.concat(frames, ignore_index=True)
+    code, names = pd.factorize(np.array([topic.name for topic in trials]))
+    sizes = [len(topic) for topic in trials]
+    scored["topic"] = pd.Categorical.from_codes(np.repeat(code, sizes), names)
     return scored.assign(same=scored.query_author == scored.target_author)
 
 
@@ -377,8 +360,7 @@ def linking_metrics(
     -------
     The table of :func:`helpers.evaluation.detection.detection_metrics`.
     """
-    counts = list(_counts_by_topic(scored).values())
-    return detection.detection_metrics(counts, costs, seed, resamples)
+    return detection.detection_metrics(_counts_of_topics(scored), costs, seed, resamples)
 
 
 def linking_differences(
@@ -409,15 +391,9 @@ def linking_differences(
     trials = ["topic", "query_author", "target_author", "target_posts"]
     if not all(part[trials].equals(base[0][trials]) for part in [*scored, *base]):
         raise ValueError("scores to compare are not of the same trials")
-    counts = [_counts_by_topic(part) for part in scored]
-    base_counts = [_counts_by_topic(part) for part in base]
-    return detection.detection_differences(
-        [list(part.values()) for part in counts],
-        [list(part.values()) for part in base_counts],
-        costs,
-        seed,
-        resamples,
-    )
+    counts = [_counts_of_topics(part) for part in scored]
+    base_counts = [_counts_of_topics(part) for part in base]
+    return detection.detection_differences(counts, base_counts, costs, seed, resamples)
 
 
 def all_differences(
@@ -447,34 +423,35 @@ def all_differences(
     ValueError
         If a base is no system.
     """
-    name_of = {}
-    for _, model in sorted(scored, key=_is_with_seed):
-        name_of.setdefault(_without_seed(model), model)
     trainings = defaultdict(list)
+    name_of = {}
     for (split, model), part in scored.items():
-        trainings[split, name_of[_without_seed(model)]].append(part)
-    bases = dict.fromkeys(name_of.get(_without_seed(base), base) for base in bases)
-    unknown = sorted(bases.keys() - {model for _, model in trainings})
+        system = _system_of(model)
+        trainings[split, system].append(part)
+        name_of[system] = min(name_of.get(system, model), model, key=len)
+    bases = dict.fromkeys(map(_system_of, bases))
+    unknown = sorted(bases.keys() - name_of.keys())
     if unknown:
         raise ValueError(f"no scores of {', '.join(unknown)}, to be subtracted")
-    for (split, model), parts in trainings.items():
+    for (split, system), parts in trainings.items():
         for base in bases:
-            if base != model:
-                yield (
-                    split,
-                    model,
-                    base,
-                    linking_differences(parts, trainings[split, base], costs, seed),
-                )
+            if base != system:
+                table = linking_differences(parts, trainings[split, base], costs, seed)
+                yield split, name_of[system], name_of[base], table
+
+
+def _system_of(model):
+    """Return the name of a system: of its trainings, what stands before "-seed"."""
+    return model.partition("-seed")[0]
 
 
 def linking_curves(scored: pd.DataFrame) -> list[pd.DataFrame]:
     """Return :func:`helpers.evaluation.detection.det_curve` of each topic, in topic order."""
-    return [detection.det_curve(counts) for counts in _counts_by_topic(scored).values()]
+    return [detection.det_curve(counts) for counts in _counts_of_topics(scored)]
 
 
 def linking_by_topic(scored: pd.DataFrame, costs: DetectionCosts = PAPER) -> pd.DataFrame:
-    """Return error rates and sizes by topic, as the mean over topics, and for all trials pooled.
+    """Return error rates by topic, as the mean over topics, and for all trials pooled.
 
     Pooled trials have one threshold for all topics.
 
@@ -485,67 +462,21 @@ def linking_by_topic(scored: pd.DataFrame, costs: DetectionCosts = PAPER) -> pd.
 
     Returns
     -------
-    A row for each topic, ``mean`` and ``pooled``, the last two with the sizes of all topics
-    together; columns ``EER``, ``minDCF``, ``accounts`` (with a query), ``positives`` and
-    ``trials``.
-    """
-    by_topic = _counts_by_topic(scored)
-    counts = {name: [part] for name, part in by_topic.items()}
-    counts["mean"] = list(by_topic.values())
-    counts["pooled"] = [detection.count_scores(scored.score, scored.same, scored.query_author)]
-    trials = dict(list(scored.groupby("topic", observed=True)))
-    rows = {}
-    for name, parts in counts.items():
-        part = trials.get(name, scored)
-        value = detection.detection_metrics(parts, costs, resamples=0).value
-        rows[name] = {
-            "EER": value.EER,
-            "minDCF": value.minDCF,
-            "accounts": part.query_author.nunique(),
-            "positives": part.same.sum(),
-            "trials": len(part),
-        }
-    return pd.DataFrame(rows).T
-
-
-def linking_by_target_size(
-    scored: pd.DataFrame,
-    costs: DetectionCosts = PAPER,
-    seed: int = 0,
-    resamples: int = 1000,
-) -> pd.DataFrame:
-    """Return :func:`linking_metrics` for each size of the targets (khan2021 Figure 6).
-
-    Parameters
-    ----------
-    scored : scored trials of :func:`score_linking`
-    costs : costs of a miss and of a false link, and the prior
-    seed, resamples : seed and number of bootstrap resamples
-
-    Returns
-    -------
-    The tables one below the other, with the index ``target_posts, metric``.
+    A row for each topic, ``mean`` and ``pooled``, a column for each of
+    :data:`helpers.evaluation.detection.METRICS`.
     """
     tables = {
-        size: linking_metrics(part, costs, seed, resamples)
-        for size, part in scored.groupby("target_posts")
-    }
-    return pd.concat(tables, names=["target_posts"])
-
-
-def _without_seed(model):
-    """Return what the names of all trainings of a system begin with."""
-    return model.partition("-seed")[0]
-
-
-def _is_with_seed(key):
-    """Return whether a system, named by split and model, is a training with another seed."""
-    _, model = key
-    return model != _without_seed(model)
-
-
-def _counts_by_topic(scored) -> dict[str, ScoreCounts]:
-    return {
-        name: detection.count_scores(part.score, part.same, part.query_author)
+        name: linking_metrics(part, costs, resamples=0)
         for name, part in scored.groupby("topic", observed=True)
     }
+    tables["mean"] = linking_metrics(scored, costs, resamples=0)
+    tables["pooled"] = linking_metrics(scored.assign(topic="pooled"), costs, resamples=0)
+    return pd.DataFrame({name: table.value for name, table in tables.items()}).T
+
+
+def _counts_of_topics(scored):
+    """Return the counts of the trials of each topic, in topic order."""
+    return [
+        detection.count_scores(part.score, part.same, part.query_author)
+        for _, part in scored.groupby("topic", observed=True)
+    ]

@@ -1,20 +1,18 @@
-"""Account ranking: which account of a gallery wrote the posts of a query.
+"""Ranks: which target of a gallery is of the query's author.
 
-The protocol is that of khan2021 section 4.2.
-
-The first posts of each account are the query and its last posts the target. The targets of all
-accounts are the gallery. The result is the rank of the query's own target, from 1 on. Ranks depend
-on the sizes of the gallery and of the samples.
+In account ranking (khan2021 section 4.2) the first posts of each account are the query and its last
+posts the target. In retrieval among texts (sawatphol2022 section 3) half of each author's texts are
+queries, and the other halves of all authors together are the targets: an author has several, and
+the best of them counts, so that the paper's R@8 is success@8. Ranks begin at 1 and depend on the
+sizes of the gallery and of the samples.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from scipy import sparse
 
 from ..core import results
 from ..core.paths import Run
@@ -22,7 +20,7 @@ from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import bootstrap_means, metric_table
 from .models import System, as_model
-from .scores import TILE, refuse_nan
+from .scores import refuse_nan
 from .trials import Trials, communities
 
 RECALL_AT = (1, 4, 8)  # R@k is the share of queries with a rank of at most k
@@ -60,16 +58,43 @@ def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = N
     return Trials(queries, targets, name="ranking")
 
 
-def positive_targets(trials: Trials) -> sparse.csr_matrix:
-    """Find the targets of each query's author.
+def retrieval_trials(store: TokenStore, seed: int = 0) -> Trials:
+    """Make queries of half of each author's texts, chosen at random, and targets of the others.
+
+    Of an author's n texts floor(n/2) are queries.
+
+    Parameters
+    ----------
+    store : texts, each of which is a post
+    seed : seed of the random choice of queries
+
+    Raises
+    ------
+    ValueError
+        If no author has two texts.
+    """
+    samples = Samples.of_posts(store)
+    shuffled = np.random.default_rng(seed).permutation(len(samples))
+    shuffled = shuffled[np.argsort(samples.authors[shuffled], kind="stable")]
+
+    texts = store.posts_per_author()
+    rank_within_author = np.arange(len(samples)) - np.repeat(store.author_offsets[:-1], texts)
+    is_query = np.empty(len(samples), bool)
+    is_query[shuffled] = rank_within_author < np.repeat(texts // 2, texts)
+    if not is_query.any():
+        raise ValueError(
+            f"retrieval needs an author with two texts, found {len(texts)} authors of "
+            f"{len(samples)} texts"
+        )
+    return Trials(samples[is_query], samples[~is_query], name="retrieval")
+
+
+def check_ranking(trials: Trials) -> None:
+    """Check that every query can have a rank.
 
     Parameters
     ----------
     trials : every query against every target
-
-    Returns
-    -------
-    (Q, T) bool for Q queries and T targets, with an entry for each target of a query's author.
 
     Raises
     ------
@@ -80,8 +105,7 @@ def positive_targets(trials: Trials) -> sparse.csr_matrix:
     if trials.pairs is not None:
         raise ValueError("ranks need every query against every target, not listed pairs")
     queries = len(trials.queries)
-    targets = len(trials.targets)
-    authors, place = np.unique(trials.targets.authors, return_inverse=True)
+    authors = np.unique(trials.targets.authors)
     if not queries or len(authors) < 2:
         raise ValueError(
             f"ranks need a query and targets of two authors, not {queries} queries and targets of "
@@ -92,24 +116,21 @@ def positive_targets(trials: Trials) -> sparse.csr_matrix:
         raise ValueError(
             f"{(~has_target).sum()} of {queries} queries have no target of their author"
         )
-    entries = (np.ones(targets, bool), (place, np.arange(targets)))
-    of_author = sparse.csr_matrix(entries, (len(authors), targets))
-    return of_author[np.searchsorted(authors, trials.queries.authors)]
 
 
-def best_ranks(scores: np.ndarray, positives: sparse.csr_matrix) -> np.ndarray:
-    """Return the rank of each query's best positive target.
+def best_ranks(scores: np.ndarray, is_own: np.ndarray) -> np.ndarray:
+    """Return the rank of each query's best target of its own author.
 
     It is 1 + the number of other authors' targets with the same score or a higher one.
 
     Parameters
     ----------
     scores : (Q, T) float32, Q queries and T targets
-    positives : (Q, T), the rows of :func:`positive_targets` for these queries
+    is_own : (Q, T), whether a target is of the query's author; each query has one that is
 
     Returns
     -------
-    (Q,) float64, from 1 on
+    (Q,) int, from 1 on
 
     Raises
     ------
@@ -117,34 +138,40 @@ def best_ranks(scores: np.ndarray, positives: sparse.csr_matrix) -> np.ndarray:
         If a score is NaN.
     """
     refuse_nan(scores)
-    query = np.repeat(np.arange(len(scores)), np.diff(positives.indptr))
-    own = scores[query, positives.indices]
-    first = positives.indptr[:-1]
-    best = np.maximum.reduceat(own, first)
-
-    threshold = torch.from_numpy(best)[:, None]
-    as_high = np.zeros(len(best))
-    for tile in torch.from_numpy(scores).split(TILE, 1):
-        # a comparison that writes floats is several times faster than counting booleans
-        is_as_high = torch.ge(tile, threshold, out=torch.empty(tile.shape))
-        as_high += is_as_high.sum(1).numpy()
-    return 1 + as_high - np.add.reduceat(own >= best[query], first, dtype=float)
+    best = scores.max(1, keepdims=True, where=is_own, initial=-np.inf)
+    return 1 + np.count_nonzero((scores >= best) & ~is_own, axis=1)
 
 
-def positive_ranks(model: System, trials: Trials, max_tokens: int = 32) -> pd.Series:
-    """Return the rank of each query's best positive target, 1 = best, by the query's author.
+def _score_blocks(
+    model: System, trials: Trials, max_tokens: int
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Yield some queries, their scores (Q, T), and which of the targets are of their authors."""
+    check_ranking(trials)
+    for part, scores in as_model(model).scores(trials.queries, trials.targets, max_tokens):
+        is_own = trials.queries.authors[part, None] == trials.targets.authors
+        yield part, scores, is_own
+
+
+def positive_ranks(
+    model: System, trials: Trials | Sequence[Trials], max_tokens: int = 32
+) -> pd.Series:
+    """Return the rank of each query's best target of its author, 1 = best, by this author.
 
     Parameters
     ----------
     model : the model that scores the trials
-    trials : every query against every target
+    trials : every query against every target, or several such trials one after the other
     max_tokens : tokens read of each post
     """
-    positives = positive_targets(trials)
-    rank = np.empty(len(trials.queries))
-    for part, scores in as_model(model).scores(trials.queries, trials.targets, max_tokens):
-        rank[part] = best_ranks(scores, positives[part])
-    return pd.Series(rank, pd.Index(trials.queries.authors, name="author"), name="rank")
+    parts = [trials] if isinstance(trials, Trials) else trials
+    ranks = []
+    authors = []
+    for part in parts:
+        for rows, scores, is_own in _score_blocks(model, part, max_tokens):
+            ranks.append(best_ranks(scores, is_own))
+            authors.append(part.queries.authors[rows])
+    author = pd.Index(np.concatenate(authors), name="author")
+    return pd.Series(np.concatenate(ranks), author, name="rank", dtype=float)
 
 
 def ranking_metrics(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:
@@ -174,7 +201,7 @@ def ranking_metrics(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd
 
 def evaluate_ranking(
     model: System,
-    trials: Trials,
+    trials: Trials | Sequence[Trials],
     max_tokens: int = 32,
     seed: int = 0,
     resamples: int = 1000,
@@ -184,7 +211,9 @@ def evaluate_ranking(
     Parameters
     ----------
     model : the model that scores the trials
-    trials : trials of :func:`ranking_trials`
+    trials : trials of :func:`ranking_trials`, or those of :func:`trials_by_community`, which rank
+        every account within its own community; if several calls get the same ones, members embed
+        their samples only once
     max_tokens : tokens read of each post
     seed, resamples : bootstrap settings, see :func:`ranking_metrics`
 
@@ -196,49 +225,91 @@ def evaluate_ranking(
     return ranking_metrics(rank, seed, resamples), rank
 
 
-def trials_by_community(trials: Trials) -> dict[str, Trials]:
+def trials_by_community(trials: Trials) -> list[Trials]:
     """Divide the trials by community, because accounts of other archives are too easy to exclude.
 
-    A community with targets of fewer than two authors is left out. If no topic names a community
-    ("community/topic"), all trials stay together under the name "".
+    The name of each part is its community. A community with targets of fewer than two authors is
+    left out. If no topic names a community ("community/topic"), all trials stay together.
     """
     store = trials.queries.store
     if not any("/" in name for name in store.meta["topics"]):
-        return {"": trials}
+        return [trials]
     home = communities(store)
-    parts = {}
+    parts = []
     for name in np.unique(home[trials.queries.authors]):
-        queries = trials.queries[np.flatnonzero(home[trials.queries.authors] == name)]
-        targets = trials.targets[np.flatnonzero(home[trials.targets.authors] == name)]
+        queries = trials.queries[home[trials.queries.authors] == name]
+        targets = trials.targets[home[trials.targets.authors] == name]
         if len(np.unique(targets.authors)) > 1:
-            parts[name] = Trials(queries, targets, name=name)
+            parts.append(Trials(queries, targets, name=name))
     return parts
 
 
-def evaluate_by_community(
+def evaluate_retrieval(
     model: System,
-    parts: dict[str, Trials],
+    trials: Trials,
     max_tokens: int = 32,
     seed: int = 0,
     resamples: int = 1000,
+    topics: np.ndarray | None = None,
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Evaluate as :func:`evaluate_ranking`, every account within its own community.
+    """Rank the best target of each query's author, and classify the errors by topic.
 
     Parameters
     ----------
     model : the model that scores the trials
-    parts : the result of :func:`trials_by_community`; if several calls get the same one, members
-        embed its samples only once
+    trials : trials of :func:`retrieval_trials`
     max_tokens : tokens read of each post
-    seed, resamples : bootstrap settings, see :func:`ranking_metrics`
+    seed, resamples : seed and number of bootstrap resamples
+    topics : (posts,) topic of each text of the store; needed where the store's own topic list does
+        not hold all topics
 
     Returns
     -------
-    The table of :func:`ranking_metrics` over all communities, and the ranks of
-    :func:`positive_ranks`.
+    A table (columns value, low, high; intervals over authors with all their queries), and the ranks
+    as of :func:`positive_ranks`. The rows are MRR; MRR@10, where ranks
+    beyond 10 count 0, as released; R@1 and R@8, which are success@k; and three shares of queries
+    that add up to 1. The nearest target of a ``right`` query is of its author, that of a
+    ``same_topic_error`` is of another author but on the query's topic, that of an
+    ``other_topic_error`` is neither. If targets of the author and of others tie, the query is an
+    error; if targets of others tie, one on the query's topic makes it a ``same_topic_error``.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many topics as texts.
+
+    References
+    ----------
+    sawatphol2022 section 3, Table 2
     """
-    rank = pd.concat([positive_ranks(model, part, max_tokens) for part in parts.values()])
-    return ranking_metrics(rank, seed, resamples), rank
+    store = trials.queries.store
+    topic = store.topic if topics is None else pd.factorize(np.asarray(topics))[0]
+    if len(topic) != store.posts:
+        raise ValueError(f"{len(topic)} topics of {store.posts} texts")
+    query_topic = topic[trials.queries.first]
+    target_topic = topic[trials.targets.first]
+
+    rank = np.empty(len(query_topic))
+    is_topic_found = np.empty(len(query_topic), bool)
+    for part, scores, is_own in _score_blocks(model, trials, max_tokens):
+        rank[part] = best_ranks(scores, is_own)
+        scores[is_own] = -np.inf
+        is_nearest = scores == scores.max(1, keepdims=True)
+        is_same_topic = query_topic[part, None] == target_topic
+        is_topic_found[part] = (is_nearest & is_same_topic).any(1)
+
+    columns = {
+        "MRR": 1 / rank,
+        "MRR@10": np.where(rank <= 10, 1 / rank, 0),
+        "R@1": rank <= 1,
+        "R@8": rank <= 8,
+        "right": rank <= 1,
+        "same_topic_error": (rank > 1) & is_topic_found,
+        "other_topic_error": (rank > 1) & ~is_topic_found,
+    }
+    authors = trials.queries.authors
+    table = bootstrap_means(columns, authors, resamples, seed)
+    return table, pd.Series(rank, pd.Index(authors, name="author"), name="rank")
 
 
 def ranking_differences(
@@ -263,14 +334,14 @@ def ranking_differences(
     ValueError
         If the queries differ, or a rank is NaN.
     """
-    ranks = ranks if isinstance(ranks, Sequence) else [ranks]
-    base = base if isinstance(base, Sequence) else [base]
+    if isinstance(ranks, pd.Series):
+        return ranking_differences([ranks], [base], seed, resamples)
     authors = ranks[0].index
     if not all(rank.index.equals(authors) for rank in [*ranks, *base]):
         raise ValueError("ranks to compare are not of the same queries")
+    refuse_nan(np.stack([*ranks, *base]), "ranks")
     ranks = np.stack(ranks)
     base = np.stack(base)
-    refuse_nan(np.stack([*ranks, *base]), "ranks")
     columns = {
         "MRR_difference": (1 / ranks).mean(0) - (1 / base).mean(0),
         "R@8_difference": (ranks <= 8).mean(0) - (base <= 8).mean(0),

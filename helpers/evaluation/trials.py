@@ -18,27 +18,12 @@ class Trials:
         they are embedded once
     pairs : (N, 2), row of the query and row of the target; None for all Q x T pairs
     name : name of the protocol, or of its part, such as a topic
-
-    Raises
-    ------
-    ValueError
-        If a pair lies outside of the samples.
     """
 
     queries: Samples
     targets: Samples
     pairs: np.ndarray | None = None
     name: str = ""
-
-    def __post_init__(self):
-        if self.pairs is None or not len(self.pairs):
-            return
-        sizes = (len(self.queries), len(self.targets))
-        if np.min(self.pairs) < 0 or (np.max(self.pairs, 0) >= sizes).any():
-            raise ValueError(
-                f"trials {self.name!r}: a pair lies outside of {sizes[0]} queries x {sizes[1]} "
-                "targets"
-            )
 
     def __len__(self) -> int:
         if self.pairs is None:

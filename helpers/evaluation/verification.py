@@ -1,6 +1,12 @@
-"""Verification (tyo2021 section 3): trials, distances, a decision and PAN's metrics."""
+"""Verification (tyo2021 section 3): trials, distances, a decision and PAN's metrics.
 
+A decision makes an answer from a distance, by a map and two thresholds. Both are fitted on dev
+pairs; tyo2021 chose its thresholds on the test set, which raises its numbers.
+"""
+
+from collections.abc import Callable
 from functools import partial
+from itertools import combinations_with_replacement
 from typing import Literal
 
 import numpy as np
@@ -12,10 +18,14 @@ from ..tokens.batch import Samples
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
 from .bootstrap import metric_table, percentile_interval, resample_weights
-from .decisions import DECISIONS
+from .calibration import Calibration, fit_calibration, probability
 from .models import System, as_model
-from .pan_metrics import auc, check_answers, named_pan_metrics, pan_metrics
+from .pan_metrics import auc, pan_metrics
 from .trials import Trials
+
+# lower and upper threshold of tyo2021 Figure 2b, which were chosen on the test set
+PUBLISHED_THRESHOLDS = (0.470, 0.553)
+GRID = np.linspace(0.02, 0.98, 49)  # thresholds that are tried
 
 
 class VerificationConfig(Config):
@@ -23,9 +33,8 @@ class VerificationConfig(Config):
 
     Attributes
     ----------
-    definition : "pan21" or "pan20", see :mod:`helpers.evaluation.pan_metrics`
-    decision : "calibrated", or "shift" as in PAN's naive baseline; see
-        :data:`helpers.evaluation.decisions.DECISIONS`
+    definition : "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`
+    decision : "calibrated", or "shift" as in PAN's naive baseline; see :func:`fit_decision`
     seed, resamples : seed and number of the resamples of authors
     """
 
@@ -61,8 +70,8 @@ def trial_distances(model: System, trials: Trials, max_tokens: int = 32) -> np.n
     """Return the distance of each listed pair: 1 - cosine, or Euclidean.
 
     It is Euclidean for an encoder with ``unit = False``, also as the only member of a model without
-    normalisation. A text without any term has a zero row, so
-    its cosine distance to every other text is 1.
+    normalisation. A text without any term has a zero row, so its cosine distance to every other
+    text is 1.
 
     Parameters
     ----------
@@ -81,6 +90,153 @@ def trial_distances(model: System, trials: Trials, max_tokens: int = 32) -> np.n
     if is_euclidean and len(model.used_members) == 1 and member.normaliser == "none":
         return -scores.astype(np.float64)
     return 1.0 - scores.astype(np.float64)
+
+
+def apply_thresholds(scores: np.ndarray, lower: float, upper: float) -> np.ndarray:
+    """Set scores between the thresholds to 0.5, and scale those below and above.
+
+    [0, lower) becomes [0, 0.5) and (upper, 1] becomes (0.5, 1]. Scores outside of the thresholds
+    keep their order, and none of them becomes 0.5 by rounding. With lower = upper = 0.5 no score
+    changes. NaN stays NaN.
+
+    Parameters
+    ----------
+    scores : (N,)
+        score of each pair, in [0, 1].
+    lower, upper : float
+        thresholds, 0 <= lower <= upper <= 1.
+
+    Raises
+    ------
+    ValueError
+        If the thresholds are others.
+    """
+    if not 0 <= lower <= upper <= 1:
+        raise ValueError(f"thresholds {lower}, {upper}: need 0 <= lower <= upper <= 1")
+    scores = np.asarray(scores, np.float64)
+    answers = np.where(np.isnan(scores), np.nan, 0.5)
+    below = scores < lower
+    above = scores > upper
+    answers[below] = np.minimum(0.5 * scores[below] / lower, np.nextafter(0.5, 0))
+    answers[above] = np.maximum(1 - 0.5 * (1 - scores[above]) / (1 - upper), np.nextafter(0.5, 1))
+    return answers
+
+
+def threshold_surface(
+    scores: np.ndarray, same: np.ndarray, definition: str = "pan21", grid: np.ndarray = GRID
+) -> pd.DataFrame:
+    """Compute PAN's metrics of dev pairs for every lower <= upper of the grid (tyo2021 Figure 2b).
+
+    Parameters
+    ----------
+    scores : (N,)
+        score of each pair, in [0, 1].
+    same : (N,) bool
+        whether a pair is of one author.
+    definition : str
+        "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
+    grid : array
+        thresholds, ascending.
+
+    Returns
+    -------
+    Columns ``lower``, ``upper`` and the metrics, a row for each combination: 1,225 by default.
+    """
+    rows = []
+    for lower, upper in combinations_with_replacement(grid, 2):
+        metrics = pan_metrics(apply_thresholds(scores, lower, upper), same, definition)
+        rows.append({"lower": lower, "upper": upper} | metrics)
+    return pd.DataFrame(rows)
+
+
+def best_thresholds(surface: pd.DataFrame) -> tuple[float, float]:
+    """Return the thresholds (lower, upper) of a surface that give the highest "overall".
+
+    Of equal ones (to 12 decimals) those with the fewest unanswered pairs are taken, then those with
+    the lowest ``lower``.
+    """
+    ranked = surface.assign(loss=-surface.overall.round(12))
+    best = ranked.sort_values(["loss", "n_unanswered", "lower"]).iloc[0]
+    return float(best.lower), float(best.upper)
+
+
+def fit_decision(
+    distances: np.ndarray,
+    same: np.ndarray,
+    definition: str = "pan21",
+    kind: Literal["calibrated", "shift"] = "calibrated",
+) -> tuple[Callable[[np.ndarray], np.ndarray], tuple[float, float]]:
+    """Fit the decision on dev pairs: a map from distances to scores, then its best thresholds.
+
+    Parameters
+    ----------
+    distances : (N,)
+        distance of each dev pair.
+    same : (N,) bool
+        whether a pair is of one author.
+    definition : str
+        "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
+    kind : str
+        "calibrated": the map of :func:`fit_scores`; "shift", as in PAN's naive baseline: scores are
+        cosines, and distances 1 - cosine of character 4-grams.
+
+    Returns
+    -------
+    A function from distances (N,) of any pairs to final scores, and both thresholds.
+    """
+    fitted = None
+    if kind == "calibrated":
+        fitted = fit_scores(distances, same)
+    surface = threshold_surface(to_scores(fitted, distances), same, definition)
+    thresholds = best_thresholds(surface)
+    return partial(_decide, fitted, thresholds), thresholds
+
+
+def _decide(fitted, thresholds, distances):
+    return apply_thresholds(to_scores(fitted, distances), *thresholds)
+
+
+def fit_scores(distances: np.ndarray, same: np.ndarray) -> Calibration:
+    """Fit a logistic map from distance to score on dev pairs, both kinds of which weigh as much.
+
+    The map is monotone. Scores fall with the distance if pairs of one author are closer on dev.
+
+    Parameters
+    ----------
+    distances : (N,)
+        distance of each dev pair.
+    same : (N,) bool
+        whether a pair is of one author.
+    """
+    return fit_calibration(-distances, same, prior=0.5)
+
+
+def to_scores(fitted: Calibration | None, distances: np.ndarray) -> np.ndarray:
+    """Return scores (N,) in [0, 1]: the probability that a pair is of one author, at prior 0.5.
+
+    Parameters
+    ----------
+    fitted : Calibration
+        map of :func:`fit_scores`; None for cosines in place of probabilities.
+    distances : (N,)
+        distance of each pair.
+    """
+    if fitted is None:
+        return np.clip(1 - distances, 0, 1)
+    return probability(fitted.llr(-distances), 0.5)
+
+
+def legacy_min_max(distances: np.ndarray) -> np.ndarray:
+    """Scale distances as the paper does, for comparison only.
+
+    The score of a distance d is (max(d) - d) / max(max(d) - d), with maxima over all pairs. It
+    depends on all other pairs, so one pair alone has no score. Raises ValueError if all distances
+    are equal or one is not finite.
+    """
+    closeness = np.max(distances) - np.asarray(distances, np.float64)
+    if not (np.isfinite(closeness).all() and closeness.max() > 0):
+        raise ValueError("min-max scaling needs finite distances that are not all equal")
+    return closeness / closeness.max()
 
 
 def evaluate_verification(
@@ -117,27 +273,28 @@ def evaluate_verification(
         If all pairs of dev or of test are of one kind.
     """
     scored = {}
-    for name, trials in (("dev", dev), ("test", test)):
-        distances = trial_distances(model, trials, max_tokens)
-        first = trials.queries.authors[trials.pairs[:, 0]]
-        second = trials.targets.authors[trials.pairs[:, 1]]
-        pairs = {"first": first, "second": second, "same": trials.same, "distance": distances}
-        scored[name] = pd.DataFrame(pairs)
-    fit = DECISIONS[config.decision]
-    decide, _ = fit(scored["dev"].distance.to_numpy(), dev.same, config.definition)
-    for name, pairs in scored.items():
-        scored[name] = pairs.assign(score=decide(pairs.distance.to_numpy()))
+    for split, trials in (("dev", dev), ("test", test)):
+        columns = {
+            "first": trials.queries.authors[trials.pairs[:, 0]],
+            "second": trials.targets.authors[trials.pairs[:, 1]],
+            "same": trials.same,
+            "distance": trial_distances(model, trials, max_tokens),
+        }
+        scored[split] = pd.DataFrame(columns)
+    dev_distances = scored["dev"].distance.to_numpy()
+    decide, _ = fit_decision(dev_distances, dev.same, config.definition, config.decision)
+    for pairs in scored.values():
+        pairs["score"] = decide(pairs.distance.to_numpy())
 
-    scores, same = check_answers(scored["test"].score, test.same)
-    measure = partial(_measure, scores, same, same_topic, config.definition)
-    values = measure(np.ones(len(same)))
-    resampled = [measure(times) for times in _pair_weights(test, config)]
+    scores = scored["test"].score.to_numpy()
+    measure = partial(_measure, scores, test.same, same_topic, config.definition)
+    values = measure(np.ones(len(scores)))
+    resampled = [measure(times) for times in _pair_weights(scored["test"], config)]
     scored["resampled"] = pd.DataFrame(resampled, columns=list(values))
     scored["resampled"].attrs = config.model_dump(exclude={"decision"})
-    ends = percentile_interval(scored["resampled"].to_numpy(), len(values))
-    table = metric_table(values, *ends)
+    table = metric_table(values, *percentile_interval(scored["resampled"].to_numpy(), len(values)))
     table.loc["n_unanswered", ["low", "high"]] = np.nan
-    overall = pan_metrics(scored["dev"].score.to_numpy(), dev.same, config.definition)["overall"]
+    overall = pan_metrics(scored["dev"].score, dev.same, config.definition)["overall"]
     return pd.concat([table, metric_table({"dev_overall": overall})]), scored
 
 
@@ -228,24 +385,22 @@ def verification_differences(
 
 def _measure(scores, same, same_topic, definition, times):
     """Return the metrics of N scored pairs, each of which counts ``times`` (N,) times."""
-    level = np.unique(scores, return_inverse=True)[1]
-    values = named_pan_metrics(auc(level, same, times), scores, same, definition, times)
+    values = pan_metrics(scores, same, definition, times)
     if same_topic is not None:
         is_hard = same != np.asarray(same_topic, bool)
-        values["hardest_AUC"] = auc(level, same, times * is_hard)
+        values["hardest_AUC"] = auc(scores[is_hard], same[is_hard], times[is_hard])
     return values
 
 
-def _pair_weights(trials, config):
+def _pair_weights(pairs, config):
     """Yield for each resample of authors how often each pair counts, (N,).
 
     Resamples without pairs of both kinds are left out.
     """
-    first = trials.queries.authors[trials.pairs[:, 0]]
-    second = trials.targets.authors[trials.pairs[:, 1]]
-    authors, rows = np.unique(np.concatenate([first, second]), return_inverse=True)
-    first, second = np.split(rows, 2)
+    authors, rows = np.unique(pairs[["first", "second"]], return_inverse=True)
+    first, second = rows.reshape(-1, 2).T
+    same = pairs.same.to_numpy()
     for author_times in resample_weights(authors, config.resamples, config.seed):
-        times = author_times[first] * np.where(trials.same, 1, author_times[second])
-        if times[trials.same].any() and times[~trials.same].any():
+        times = author_times[first] * np.where(same, 1, author_times[second])
+        if times[same].any() and times[~same].any():
             yield times

@@ -20,7 +20,7 @@ def roc_curves(curves: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
     ----------
     curves : dict
         name of a system -> columns ``P_fa`` (rising) and ``P_miss``, as
-        :func:`helpers.evaluation.detection.curve` returns them
+        :func:`helpers.evaluation.detection.det_curve` returns them
     note : str
         text in brackets after the title
 

@@ -15,7 +15,7 @@ from ..core.paths import Run
 from ..encoders.base import Encoder
 from ..encoders.baselines import fit_baseline, zero_shot
 from ..encoders.stream import StreamConfig
-from ..evaluation import ranking, retrieval
+from ..evaluation import ranking
 from ..training.experiment import Trained, load_trained
 from .topic_corpus import TopicCorpus, open_corpus
 
@@ -125,10 +125,10 @@ def measure_retrieval(
     """
     tests = {}
     for part in corpus.tests:
-        trials = retrieval.retrieval_trials(corpus.stores[part])
+        trials = ranking.retrieval_trials(corpus.stores[part])
         topics = corpus.topics(part)
         start = time.perf_counter()
-        table, ranks = retrieval.evaluate_retrieval(encoder, trials, max_tokens, topics=topics)
+        table, ranks = ranking.evaluate_retrieval(encoder, trials, max_tokens, topics=topics)
         seconds = time.perf_counter() - start
         sizes = {"queries": len(trials.queries), "targets": len(trials.targets)}
         results.record(files, table, **_measured_on(corpus, part), **sizes, **about)
@@ -271,7 +271,7 @@ def chance_level(corpus: TopicCorpus, part: str) -> dict[str, float]:
     ``R@8 by chance``, and ``targets on query's topic``: the share of targets on the topic of a
     query. Both are means over queries.
     """
-    trials = retrieval.retrieval_trials(corpus.stores[part])
+    trials = ranking.retrieval_trials(corpus.stores[part])
     topics = corpus.topics(part)
     query_topics = pd.Series(topics[trials.queries.first])
     target_topics = pd.Series(topics[trials.targets.first])

@@ -9,7 +9,7 @@ from sklearn.model_selection import ParameterGrid
 
 from ..encoders.base import Encoder
 from ..encoders.stream import StreamConfig
-from ..evaluation import retrieval
+from ..evaluation import ranking
 from ..losses import LossConfig
 from ..tokens.samplers import SamplerConfig
 from ..tokens.store import TokenStore
@@ -118,10 +118,10 @@ def dev_recall(dev: TokenStore, max_tokens: int = 32) -> Callable[[Encoder], flo
     ----------
     sawatphol2022 Appendix A.4, which chooses settings by R@8.
     """
-    trials = retrieval.retrieval_trials(dev)
+    trials = ranking.retrieval_trials(dev)
     return partial(_recall, trials=trials, max_tokens=max_tokens)
 
 
 def _recall(encoder, trials, max_tokens):
-    metrics, *_ = retrieval.evaluate_retrieval(encoder, trials, max_tokens, resamples=0)
+    metrics, *_ = ranking.evaluate_retrieval(encoder, trials, max_tokens, resamples=0)
     return metrics.value["R@8"]

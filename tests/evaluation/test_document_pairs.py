@@ -153,8 +153,6 @@ def test_errors():
         make_pairs(table, 2_000_000)
     with pytest.raises(ValueError, match="needs an author and a topic"):
         make_pairs(table.assign(topic=None), 4)
-    with pytest.raises(ValueError, match="same_share 2 and topic_share"):
-        make_pairs(table, 4, same_share=2)
     assert len(make_pairs(table, 0)) == 0 and len(make_pairs(table[:0], 0)) == 0
 
 
@@ -226,8 +224,6 @@ def test_pairs_like_those_of_pan_have_the_shares_of_its_pairs():
     expected = 1000 * published / published.sum()
     assert counted[expected.index].tolist() == pytest.approx(expected.tolist(), abs=1)
     assert counted["one author, one topic"] == 0
-    with pytest.raises(ValueError, match="must lie in"):
-        make_pairs(table, 10, topic_share=(0.0, 1.5))
 
 
 def test_each_kind_of_pairs_is_a_protocol_of_its_own():

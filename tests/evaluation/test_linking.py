@@ -17,7 +17,6 @@ from helpers.evaluation.detection import PAPER, DetectionCosts
 from helpers.evaluation.linking import (
     LinkingConfig,
     all_differences,
-    linking_by_target_size,
     linking_by_topic,
     linking_curves,
     linking_differences,
@@ -304,7 +303,7 @@ class TestProtocol:
             r"need min_query_posts \(7\) <= query_posts \(6\)": {"min_query_posts": 7},
             r"target_posts \(5\) <= min_target_posts \(4\)": {"target_posts": 5},
             "5 enrolled of 4 accounts": {"accounts": 4},
-            "'target_from' is 'May': no ISO date": {"target_from": "May"},
+            "'target_from' is 'May': .*isoformat": {"target_from": "May"},
             "'target_from' is 1.5: neither an ISO date nor a share": {"target_from": 1.5},
             "0 of 2 topics have 5 accounts": {"target_from": "2200-01-01"},
             "'targets' is 'subreddit': .*same_topic": {"targets": "subreddit"},
@@ -503,13 +502,6 @@ class TestResults:
         assert table.EER["mean"] == pytest.approx(np.mean(list(alone.values())))
         assert table.EER["pooled"] == pytest.approx(crossing(scored))
         assert table.minDCF["mean"] == pytest.approx(table.minDCF[list(alone)].mean())
-        assert table.trials.tolist() == [100, 100, 200, 200] and table.positives.tolist() == [
-            5,
-            5,
-            10,
-            10,
-        ]
-        assert table.accounts["mean"] == scored.query_author.nunique() <= 10
         summary = linking_metrics(scored, resamples=50)
         assert (
             summary.value[["EER", "minDCF"]].tolist()
@@ -575,7 +567,7 @@ class TestResults:
 
     def test_by_size(self, corpus):
         scored = score_linking(HabitCounts(), trials_of(corpus, (1, 2, 4), **SMALL))
-        table = linking_by_target_size(scored, resamples=50)
+        table = scored.groupby("target_posts").apply(linking_metrics, resamples=50)
         assert len(scored) == 3 * 200 and table.index.names == ["target_posts", "metric"]
         for size in (1, 2, 4):
             alone = linking_metrics(

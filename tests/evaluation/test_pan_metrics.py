@@ -1,21 +1,25 @@
-"""PAN's metrics against loops written after their definition and published results."""
+"""PAN's metrics against loops written after their definition and published results; its files."""
 
+import json
 import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
 from helpers.core import paths
-from helpers.evaluation.decisions import fit_decision, fit_shift, threshold_surface
-from helpers.evaluation.pan_files import evaluate_answers as evaluate_files
 from helpers.evaluation.pan_metrics import (
     DEFINITIONS,
+    auc,
     auc_by_comparison,
-    auc_by_topic,
+    evaluate_answers,
     pan_metrics,
+    read_answers,
     score_overlap,
+    write_answers,
+    write_truth,
 )
 from tests.oracles import slow_pan_metrics
 
@@ -122,45 +126,43 @@ class TestMetrics:
 @pytest.mark.parametrize("system", PUBLISHED)
 def test_published_results_of_pan_2020(system):
     files = PAN20 / "truth.jsonl", PAN20 / f"{system}.jsonl"
-    metrics = evaluate_files(*files).value
+    metrics = evaluate_answers(*files).value
     assert {name: round(metrics[name], 3) for name in PUBLISHED[system]} == PUBLISHED[system]
     assert (metrics["n_pairs"], metrics["n_missing"], metrics["n_unanswered"]) == (14311, 0, 0)
-    old = evaluate_files(*files, definition="pan20").value
+    old = evaluate_answers(*files, definition="pan20").value
     assert round(old["overall"], 3) == OVERALL_2020[system]
     assert round(old["F_0.5u"], 3) == PUBLISHED[system]["F_0.5u"]
 
 
-@pytest.mark.parametrize("measure", [pan_metrics, threshold_surface, fit_decision, fit_shift])
-def test_an_unknown_definition_is_told_the_valid_ones(measure):
-    with pytest.raises(ValueError, match="definition 'pan19': one of pan21, pan20"):
-        measure(*trials(), definition="pan19")
+def test_an_auc_of_weighted_pairs_is_that_of_scikit_learn():
+    scores, same = trials()
+    weights = np.random.default_rng(1).integers(0, 4, len(same))
+    expected = roc_auc_score(same, scores, sample_weight=weights)
+    assert auc(scores, same, weights) == pytest.approx(expected)
+    assert np.isnan(auc(scores, same, weights * same))
 
 
-def test_auc_by_topic():
+def test_comparisons_by_topic_are_those_of_scikit_learn():
+    """Hard ones are of one author on two topics and of two authors on one."""
     scores, same = trials()
     topic = np.random.default_rng(1).random(len(same)) < 0.3
-    table = auc_by_topic(scores, same, topic).set_index(["same_author", "different_author"])
-    assert len(table) == 9
-    chosen = (same & topic) | (~same & ~topic)
-    row = table.loc["same topic", "different topic"]
-    assert row.AUC == pytest.approx(slow_pan_metrics(scores[chosen], same[chosen], "pan21")["AUC"])
-    assert (row.positives, row.negatives) == ((same & topic).sum(), (~same & ~topic).sum())
-    assert table.loc["all", "all"].AUC == pytest.approx(pan_metrics(scores, same)["AUC"])
-    none = auc_by_topic(scores, same, topic & ~same).set_index(["same_author", "different_author"])
-    assert (
-        np.isnan(none.loc["same topic", "all"].AUC) and none.loc["same topic", "all"].positives == 0
-    )
+    table = auc_by_comparison(scores, same, topic)
+    assert list(table.index) == ["all pairs", "on one topic", "on two topics", "easy", "hard"]
+    chosen = {
+        "all pairs": same | ~same,
+        "on one topic": topic,
+        "on two topics": ~topic,
+        "easy": (same & topic) | (~same & ~topic),
+        "hard": (same & ~topic) | (~same & topic),
+    }
+    for name, pairs in chosen.items():
+        assert table.AUC[name] == pytest.approx(roc_auc_score(same[pairs], scores[pairs]))
+        counts = (same[pairs].sum(), (~same[pairs]).sum())
+        assert tuple(table.loc[name, ["positives", "negatives"]]) == counts
+    none = auc_by_comparison(scores, same, topic & ~same).loc["on one topic"]
+    assert np.isnan(none.AUC) and none.positives == 0
     with pytest.raises(ValueError, match="1 topic labels for 200 pairs"):
-        auc_by_topic(scores, same, [True])
-
-
-def test_hard_comparisons_are_of_one_author_on_two_topics_and_two_authors_on_one():
-    scores, same = trials()
-    topic = np.random.default_rng(1).random(len(same)) < 0.3
-    areas = auc_by_comparison(scores, same, topic)
-    assert list(areas.index) == ["all pairs", "on one topic", "on two topics", "easy", "hard"]
-    for name, chosen in (("hard", same != topic), ("easy", same == topic), ("on one topic", topic)):
-        assert areas[name] == pytest.approx(roc_auc_score(same[chosen], scores[chosen]))
+        auc_by_comparison(scores, same, [True])
 
 
 def test_a_topic_reader_is_seen_through():
@@ -168,10 +170,8 @@ def test_a_topic_reader_is_seen_through():
     rng = np.random.default_rng(0)
     same = rng.random(1000) < 0.5
     topic = ~same & (rng.random(1000) < 0.3)
-    table = (
-        auc_by_topic(1.0 - topic, same, topic).set_index(["same_author", "different_author"]).AUC
-    )
-    assert table["all", "all"] > 0.6 and table["all", "different topic"] == 0.5
+    areas = auc_by_comparison(1.0 - topic, same, topic).AUC
+    assert areas["all pairs"] > 0.6 and areas["on two topics"] == 0.5
 
 
 def test_the_overlap_of_both_histograms():
@@ -182,3 +182,77 @@ def test_the_overlap_of_both_histograms():
     assert score_overlap(mixed, same) == 0.5
     with pytest.raises(ValueError, match="need both kinds"):
         score_overlap(np.array([0.1]), np.array([True]))
+
+
+def lines(path, *records):
+    path.write_text(
+        "".join(
+            (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
+        )
+    )
+    return path
+
+
+class TestFiles:
+    def test_there_and_back_with_all_digits(self, tmp_path):
+        scores = pd.Series([0.1, np.nextafter(0.5, 1), 1, np.float32(0.3)], list("abcd"))
+        write_answers(tmp_path / "answers.jsonl", scores)
+        assert read_answers(tmp_path / "answers.jsonl").to_dict() == scores.to_dict()
+
+    def test_answers_are_matched_by_id_and_missing_ones_counted(self, tmp_path):
+        rows = [
+            {"id": str(number), "same": number % 2 == 0, "authors": ["a", "b"]}
+            for number in range(6)
+        ]
+        truth = lines(tmp_path / "truth.jsonl", *rows)
+        given = {"4": 0.9, "3": 0.2, "1": 0.6, "0": 0.7}
+        answers = lines(
+            tmp_path / "answers.jsonl",
+            *({"id": key, "value": value} for key, value in given.items()),
+        )
+        wanted = pan_metrics([0.7, 0.6, 0.5, 0.2, 0.9, 0.5], [1, 0, 1, 0, 1, 0])
+        assert evaluate_answers(truth, answers).value.to_dict() == wanted | {
+            "n_pairs": 6,
+            "n_missing": 2,
+        }
+        assert wanted["n_unanswered"] == 2
+
+    @pytest.mark.parametrize(
+        "line",
+        ['{"id": "a"', '{"id": "a"}', '{"id": 1, "value": 0.2}', "[]", '{"value": 0.2}']
+        + [
+            f'{{"id": "a", "value": {value}}}'
+            for value in ("1.1", "-0.1", "NaN", "Infinity", "true", '"0.2"', "null")
+        ],
+    )
+    def test_what_is_no_answer_is_named(self, tmp_path, line):
+        with pytest.raises(ValueError, match="answers.jsonl, line 2: need an id and a number"):
+            read_answers(lines(tmp_path / "answers.jsonl", {"id": "b", "value": 1}, line))
+
+    def test_other_errors(self, tmp_path):
+        with pytest.raises(ValueError, match="line 2: 'a' is there twice"):
+            read_answers(lines(tmp_path / "a", {"id": "a", "value": 1}, {"id": "a", "value": 1}))
+        with pytest.raises(ValueError, match="true or false as same"):
+            read_answers(lines(tmp_path / "a", {"id": "a", "same": 1}), "same")
+        truth = lines(tmp_path / "a", {"id": "a", "same": True})
+        answers = lines(tmp_path / "b", {"id": "a", "value": 0.2}, {"id": "c", "value": 0.3})
+        with pytest.raises(ValueError, match="1 answers are for unknown pairs, the first is 'c'"):
+            evaluate_answers(truth, answers)
+        answers.unlink()
+        for scores in (
+            pd.Series([1, 0], ["a", "a"]),
+            pd.Series({"a": 2}),
+            pd.Series({"a": np.nan}),
+        ):
+            with pytest.raises(ValueError, match="an id each and scores in"):
+                write_answers(tmp_path / "b", scores)
+        assert not (tmp_path / "b").exists()
+
+    def test_the_truth_of_pairs_of_documents(self, tmp_path):
+        documents = pd.DataFrame({"author": ["x", "y", "y"], "topic": "t"})
+        pairs = pd.DataFrame({"first": [2, 0], "second": [1, 2], "same": [True, False]})
+        ids = write_truth(tmp_path / "truth", pairs, documents)
+        assert read_answers(tmp_path / "truth", "same").to_dict() == {"2-1": True, "0-2": False}
+        assert ids.tolist() == ["2-1", "0-2"]
+        records = map(json.loads, (tmp_path / "truth").read_text().splitlines())
+        assert [record["authors"] for record in records] == [["y", "y"], ["x", "y"]]

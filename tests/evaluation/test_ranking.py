@@ -13,7 +13,6 @@ from helpers.evaluation import scores
 from helpers.evaluation.ranking import (
     compare_pairs,
     compare_rankings,
-    evaluate_by_community,
     evaluate_ranking,
     positive_ranks,
     ranking_metrics,
@@ -273,7 +272,7 @@ def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
     store.topic[:] = np.select([author < 15, author < 27], [0, 1], 2)
     trials, model = ranking_trials(store, 8), HabitCounts(hours=True)
     apart = trials_by_community(trials)
-    assert {name: part.targets.authors.tolist() for name, part in apart.items()} == {
+    assert {part.name: part.targets.authors.tolist() for part in apart} == {
         "": [27, 28, 29],
         "a": [*range(15)],
         "b": [*range(15, 27)],
@@ -285,13 +284,13 @@ def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
         for side, samples in (("query", trials.queries), ("target", trials.targets))
     }
     unit = {side: part / np.linalg.norm(part, axis=1, keepdims=True) for side, part in rows.items()}
-    table, rank = evaluate_by_community(model, apart)
+    table, rank = evaluate_ranking(model, apart)
     for members in ([*range(15)], [*range(15, 27)], [27, 28, 29]):
         wanted = slow_ranks(unit["query"][members], unit["target"][members], members, members)
         assert rank[members].tolist() == wanted
     assert table.value["MRR"] == pytest.approx((1 / rank).mean()) and len(rank) == 30
     store.meta["topics"] = ["x", "y"]
-    assert trials_by_community(trials) == {"": trials}
+    assert trials_by_community(trials) == [trials]
 
 
 def test_compared_pairs_are_recorded_with_their_base(tmp_path):

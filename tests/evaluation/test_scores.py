@@ -8,12 +8,12 @@ from scipy.spatial.distance import cdist
 
 from helpers.evaluation import (
     calibration,
-    decisions,
     detection,
     lists,
     pan_metrics,
     ranking,
     scores,
+    verification,
 )
 from helpers.evaluation.candidates import all_candidates, best_candidates
 from helpers.evaluation.scores import (
@@ -159,7 +159,7 @@ SAME = np.arange(60) % 2 == 0
 RANKS = pd.Series(np.arange(1.0, 61))
 # each function with values that it takes; NaN is then put among them
 METRICS_OF_VALUES = {
-    "best_ranks": (MATRIX, lambda v: ranking.best_ranks(v, sparse.eye(60, format="csr"))),
+    "best_ranks": (MATRIX, lambda v: ranking.best_ranks(v, np.eye(60, dtype=bool))),
     "ranking_metrics": (RANKS, lambda v: ranking.ranking_metrics(v, resamples=2)),
     "ranking_differences": (RANKS, lambda v: ranking.ranking_differences(v, RANKS, 0, 2)),
     "compare_rankings": (RANKS, lambda v: ranking.compare_rankings(RANKS, v, 0, 2)),
@@ -179,12 +179,11 @@ METRICS_OF_VALUES = {
     "calibration_metrics": (VALUES, lambda v: calibration.calibration_metrics(v, SAME)),
     "pan_metrics": (VALUES, lambda v: pan_metrics.pan_metrics(v, SAME)),
     "score_overlap": (VALUES, lambda v: pan_metrics.score_overlap(v, SAME)),
-    "auc_by_topic": (VALUES, lambda v: pan_metrics.auc_by_topic(v, SAME, SAME)),
     "auc_by_comparison": (VALUES, lambda v: pan_metrics.auc_by_comparison(v, SAME, SAME)),
-    "threshold_surface": (VALUES, lambda v: decisions.threshold_surface(v, SAME, grid=[0.5])),
-    "fit_decision": (VALUES, lambda v: decisions.fit_decision(v, SAME)),
-    "fit_shift": (VALUES, lambda v: decisions.fit_shift(v, SAME)),
-    "legacy_min_max": (VALUES, decisions.legacy_min_max),
+    "threshold_surface": (VALUES, lambda v: verification.threshold_surface(v, SAME, grid=[0.5])),
+    "fit_decision": (VALUES, lambda v: verification.fit_decision(v, SAME)),
+    "fit_shift": (VALUES, lambda v: verification.fit_decision(v, SAME, kind="shift")),
+    "legacy_min_max": (VALUES, verification.legacy_min_max),
 }
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.evaluation.retrieval import retrieval_trials
+from helpers.evaluation.ranking import retrieval_trials
 from helpers.splits import TopicSplit
 from helpers.splits.assignment import make_split
 from helpers.splits.audit import AuditError, audit_split

@@ -34,7 +34,7 @@ from torch import Tensor
 
 GRID = 2.0**20  # scores are multiples of 1 / GRID
 BLOCK = 2**22  # scores that are held at a time, 16 MB; of a fusion, for each of its encoders
-MIN_BLOCK_ROWS = 64  # queries of a block at least: products of fewer rows take longer
+MIN_BLOCK_ROWS = 160  # queries of a block at least: products of fewer rows take longer
 TILE = 1024  # targets multiplied at a time: their scores stay in the cache until they are rounded
 SPARSE_ROWS = 64  # sparse queries multiplied at a time
 PAIRS = 2**14  # listed pairs multiplied at a time
@@ -229,6 +229,8 @@ def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = Tr
     -------
     (N,) float32
     """
+    if sparse.issparse(queries) and targets.shape[0] > MAX_REFERENCES:
+        return _pair_scores_by_query(queries, targets, pairs)
     scores = np.empty(len(pairs))
     for begin in range(0, len(pairs), PAIRS):
         part = slice(begin, begin + PAIRS)
@@ -240,6 +242,22 @@ def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = Tr
             scores[part] = (left.double() * right).sum(1)
         else:
             scores[part] = -(left.double() - right).norm(dim=1)
+    return round_scores(scores)
+
+
+def _pair_scores_by_query(queries, targets, pairs):
+    """Score pairs of sparse rows: each query is made dense once, for all of its targets.
+
+    Where queries have many pairs, it takes half of the time; a score may differ by 2**-20.
+    """
+    scores = np.empty(len(pairs))
+    if not len(pairs):
+        return round_scores(scores)
+    order = np.argsort(pairs[:, 0], kind="stable")
+    begins = np.flatnonzero(np.diff(pairs[order, 0]))
+    for of_query in np.split(order, begins + 1):
+        query = queries[pairs[of_query[:1], 0]].toarray().ravel()
+        scores[of_query] = targets[pairs[of_query, 1]] @ query
     return round_scores(scores)
 
 

@@ -373,7 +373,8 @@ def test_references_of_a_large_sparse_gallery_are_split(trials, monkeypatch):
 
     is_large = False
     expected = scores_of_pairs()
-    monkeypatch.setattr(member_gallery, "MAX_REFERENCES", 29)
+    for module in (member_gallery, score_norm):
+        monkeypatch.setattr(module, "MAX_REFERENCES", 29)
     is_large = True
     np.testing.assert_allclose(scores_of_pairs(), expected, atol=1e-4)
 

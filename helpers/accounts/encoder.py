@@ -21,9 +21,8 @@ from ..core.artifacts import read_json, write_json
 from ..core.messages import FileError, readable_file
 from ..encoders.base import Encoder, embed, load_tensors
 from ..encoders.baselines import fit_baseline, fit_lsa
-from ..evaluation.embeddings import Embeddings
 from ..evaluation.fusion import fit_weights
-from ..evaluation.models import GalleryTfidf, Member, Model, with_s_norm
+from ..evaluation.models import Embeddings, GalleryTfidf, Member, Model, with_s_norm
 from ..evaluation.trials import Trials
 from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples

@@ -13,10 +13,8 @@ from scipy.special import expit, logit, logsumexp
 from ..core.messages import FileError, file_error, readable_file
 from ..evaluation.calibration import estimate_prior
 from ..evaluation.detection import DetectionCosts
-from ..evaluation.embeddings import Embeddings
-from ..evaluation.member_gallery import Gallery
-from ..evaluation.models import Member
-from ..evaluation.score_norm import reference_targets
+from ..evaluation.models import Embeddings, Gallery, Member
+from ..evaluation.scores import reference_targets
 from ..tokens.batch import Samples
 from ..tokens.store import FILES, TokenStore, check_arrays
 from ..training import checkpoints

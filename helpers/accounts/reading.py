@@ -18,7 +18,7 @@ from ..core.progress import progress_bar
 from ..corpus.collect import CollectConfig, collect, parts_folder
 from ..corpus.posts_table import open_database
 from ..corpus.shared_texts import write_texts
-from ..evaluation.score_norm import reference_targets
+from ..evaluation.scores import reference_targets
 from ..sources.table import author_names
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore, build_store, list_topics

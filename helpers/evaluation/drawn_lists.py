@@ -22,7 +22,7 @@ from .matching import (
     optimal_assignment,
     sinkhorn,
 )
-from .score_norm import list_norm
+from .scores import list_norm
 
 ALONE = "alone"  # each query knows the gallery of targets, and no other query
 AS_LIST = "AS list"  # the other queries are the cohort of AS-norm

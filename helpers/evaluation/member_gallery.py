@@ -9,78 +9,77 @@ import torch
 from scipy import sparse
 
 from ..encoders.base import Encoder
-from .score_norm import (
+from .scores import (
+    FREQUENT_SHARE,
     MAX_REFERENCES,
-    cohort_statistics,
-    gallery_statistics,
+    NEAREST,
+    Rows,
+    SplitRows,
+    cosine,
     neighbour_statistics,
-    reference_statistics,
+    pair_scores,
     s_norm,
-    s_norm_pairs,
+    score_blocks,
     statistics,
 )
-from .scores import Rows, SplitRows, pair_scores, score_blocks
-
-# slices of queries, each with the scores of these queries
-Blocks = Iterator[tuple[slice, np.ndarray]]
-MAX_KEPT_TARGETS = 2048  # of a gallery whose scores with itself are kept for a moment
 
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """The embedded targets of one member, with their statistics, to score queries against.
+    """The embedded targets of one member, with what normalises the scores of queries.
 
     Attributes
     ----------
     encoder : the member's encoder; where each gallery fits its own, the one fitted on these targets
     rows : (T, D) rows of the targets
-    statistics : (2, T) statistics of the targets, see :mod:`helpers.evaluation.score_norm`; None
-        for raw scores
-    neighbours : (2, T) statistics of the targets' nearest targets after s-norm, for AS-norm by the
-        gallery; else None
-    cohort : (C, D) rows of the cohort, for AS-norm by a cohort; else None
-    reference : (R,) numbers of the targets from whose scores statistics are computed; None for raw
-        scores and with a cohort
-    nearest : number of nearest targets whose scores give ``neighbours``; None where the gallery's
+    references : (R, D) rows from whose scores statistics are computed, of targets or of a cohort;
+        None for raw scores
+    place : (T,) number of each target among the references, -1 if it is none; None for raw scores
+        and with a cohort
+    neighbours : number of nearest references for AS-norm by the gallery; None where the gallery's
         size decides
+    of_targets : statistics (2, T) of the targets at each step of normalising, see
+        :mod:`helpers.evaluation.scores`: none for raw scores, one for s-norm and for a cohort, two
+        for AS-norm by the gallery
     """
 
     encoder: Encoder
     rows: Rows
-    statistics: np.ndarray | None = None
-    neighbours: np.ndarray | None = None
-    cohort: Rows | None = None
-    reference: np.ndarray | None = None
-    nearest: int | None = None
+    references: Rows | SplitRows | None = None
+    place: np.ndarray | None = None
+    neighbours: int | None = None
+    of_targets: tuple[np.ndarray, ...] = ()
 
     @property
     def unit(self) -> bool:
         """Whether rows are compared by product, else by Euclidean distance."""
         return getattr(self.encoder, "unit", True)
 
-    @property
-    def statistics_key(self) -> tuple[bytes, int | None]:
-        """What is equal for galleries with the same reference and nearest targets, hashable."""
-        reference = b"" if self.reference is None else self.reference.tobytes()
-        return reference, self.nearest
-
-    @property
-    def is_large(self) -> bool:
-        """Whether time counts more than the last bit of a score, see SplitRows."""
-        return self.rows.shape[0] > MAX_REFERENCES
+    @cached_property
+    def _targets(self):
+        if sparse.issparse(self.rows):
+            return SplitRows.of(self.rows)
+        return self.rows
 
     @cached_property
-    def reference_rows(self) -> Rows | SplitRows:
-        """Rows (R, D) of the targets from whose scores statistics are computed."""
-        if len(self.reference) == self.rows.shape[0]:
-            return self.rows
-        rows = self.rows[self.reference]
-        if self.is_large and sparse.issparse(rows):
-            return SplitRows.of(rows)
-        return rows
+    def _columns(self):
+        """The targets that are references; all of them without a copy of the scores."""
+        if (self.place >= 0).all():
+            return slice(None)
+        return np.flatnonzero(self.place >= 0)
 
-    def scores(self, queries: Rows, own_column: np.ndarray | None = None) -> Blocks:
-        """Yield blocks of normalised scores.
+    def with_statistics(self, steps: int) -> "Gallery":
+        """Return the gallery with the statistics of its targets for so many steps."""
+        gallery = self
+        for step in range(steps):
+            of_targets = gallery._statistics(self.rows, self.place, step + 1)
+            gallery = replace(gallery, of_targets=of_targets)
+        return gallery
+
+    def scores(
+        self, queries: Rows, own_column: np.ndarray | None = None
+    ) -> Iterator[tuple[slice, list[np.ndarray]]]:
+        """Yield blocks of scores at each step: raw ones, and those that each step has normalised.
 
         Parameters
         ----------
@@ -91,55 +90,38 @@ class Gallery:
 
         Yields
         ------
-        A slice of q queries, and their scores (q, T) float32; the next block overwrites this array.
+        A slice of q queries, and a list of their scores (q, T) float32
         """
-        blocks = score_blocks(queries, self.rows, self.unit)
-        if self.statistics is None:
-            yield from blocks
-            return
-        if self.cohort is not None:
-            of_queries = cohort_statistics(queries, self.cohort, self.unit)
-            for part, scores in blocks:
-                yield part, s_norm(scores, of_queries[:, part], self.statistics)
-            return
         if own_column is None:
             own_column = np.full(queries.shape[0], -1)
-        for part, scores in blocks:
-            column = own_column[part]
-            of_block = self._of_queries(self._reference_scores(scores), column)
-            s_norm(scores, of_block, self.statistics)
-            if self.neighbours is not None:
-                near_block = self._of_neighbours(self._reference_scores(scores), column)
-                s_norm(scores, near_block, self.neighbours)
-            yield part, scores
+        for part, scores in score_blocks(queries, self._targets, self.unit):
+            steps = [scores]
+            for step, of_targets in enumerate(self.of_targets):
+                if self.place is None:
+                    compared = cosine(queries[part], self.references, self.unit)
+                else:
+                    compared = steps[-1][:, self._columns]
+                of_queries = self._statistics_of_scores(compared, step)
+                of_queries = self._with_own(of_queries, step, own_column[part])
+                steps.append(s_norm(steps[-1], of_queries, of_targets))
+            yield part, steps
 
-    def raw_pair_scores(self, queries: Rows, pairs: np.ndarray) -> np.ndarray:
-        """Return the scores (N,) of listed pairs before they are normalised.
+    def pair_scores(self, queries: Rows, pairs: np.ndarray) -> list[np.ndarray]:
+        """Return the scores (N,) of listed pairs at each step, as :meth:`scores` does.
+
+        Queries are compared with the references only.
 
         Parameters
         ----------
         queries : (Q, D) rows of the queries
         pairs : (N, 2), row of the query and row of the target
         """
-        return pair_scores(queries, self.rows, pairs, self.unit, by_query=self.is_large)
-
-    def normalised_pairs(
-        self, scores: np.ndarray, of_queries: list[np.ndarray], pairs: np.ndarray
-    ) -> np.ndarray:
-        """Normalise the scores (N,) of listed pairs.
-
-        Parameters
-        ----------
-        scores, pairs : as in :meth:`raw_pair_scores`
-        of_queries : result of :meth:`query_statistics`, perhaps of a gallery with ``neighbours``
-            where this one has none
-        """
-        if self.statistics is None:
-            return scores
-        scores = s_norm_pairs(scores, of_queries[0], self.statistics, pairs)
-        if self.neighbours is None:
-            return scores
-        return s_norm_pairs(scores, of_queries[1], self.neighbours, pairs)
+        steps = [pair_scores(queries, self.rows, pairs, self.unit)]
+        query, target = pairs.T
+        of_queries = self.query_statistics(queries)
+        for of_query, of_target in zip(of_queries, self.of_targets):
+            steps.append(s_norm(steps[-1], of_query[:, query], of_target[:, target]))
+        return steps
 
     def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
         """Return slope and offset that turn the raw score of a pair into its normalised one.
@@ -153,69 +135,31 @@ class Gallery:
         own_column : index of the query among the targets, or -1 if it is none; ignored with a
             cohort
         """
-        if self.statistics is None:
-            return 1.0, 0.0
-        of_query = self.query_statistics(query, np.array([own_column]))
-        slope, offset = _line(of_query[0][:, 0], self.statistics[:, column])
-        if self.neighbours is None:
-            return slope, offset
-        near_slope, near_offset = _line(of_query[1][:, 0], self.neighbours[:, column])
-        return slope * near_slope, offset * near_slope + near_offset
+        slope = 1.0
+        offset = 0.0
+        of_queries = self.query_statistics(query, np.array([own_column]))
+        for of_query, of_target in zip(of_queries, self.of_targets):
+            mean_q, scale_q = of_query[:, 0]
+            mean_t, scale_t = of_target[:, column]
+            slope *= scale_q + scale_t
+            offset = offset * (scale_q + scale_t) - (mean_q * scale_q + mean_t * scale_t)
+        return slope, offset
 
     def query_statistics(
         self, queries: Rows, own_column: np.ndarray | None = None
-    ) -> list[np.ndarray]:
-        """Return the statistics (2, Q) of queries, and for AS-norm those of their nearest targets.
-
-        Queries are compared with the reference targets only, or with the cohort. Without a
-        normalisation there are no statistics.
+    ) -> tuple[np.ndarray, ...]:
+        """Return the statistics (2, Q) of queries at each step.
 
         Parameters
         ----------
         queries, own_column : as in :meth:`scores`
         """
-        if self.statistics is None:
-            return []
-        if self.cohort is not None:
-            return [cohort_statistics(queries, self.cohort, self.unit)]
-        of_references = self.statistics[:, self.reference]
-        sides = (queries, self.reference_rows, of_references)
-        near = self.neighbours is not None
-        of_queries = reference_statistics(
-            *sides, unit=self.unit, near=near, neighbours=self.nearest
-        )
         if own_column is None:
-            return of_queries
-        of_targets = [self.statistics, self.neighbours]
-        return [
-            np.where(own_column < 0, values, values_of_targets[:, own_column])
-            for values, values_of_targets in zip(of_queries, of_targets)
-        ]
-
-    def with_statistics(self, near: bool) -> "Gallery":
-        """Return the gallery with the statistics of its targets.
-
-        Parameters
-        ----------
-        near : whether those of the nearest targets are needed, too
-        """
-        count = self.rows.shape[0]
-        split = None
-        if isinstance(self.reference_rows, SplitRows):
-            split = self.reference_rows
-        blocks = None
-        if near and len(self.reference) == count <= MAX_KEPT_TARGETS:
-            blocks = score_blocks(self.rows, self.rows, self.unit)
-            blocks = [(part, scores.copy()) for part, scores in blocks]
-        of_references = gallery_statistics(self.rows[self.reference], self.unit, split, blocks)
-        if len(self.reference) == count and not near:
-            return replace(self, statistics=of_references)
-        own_column = np.full(count, -1)
-        own_column[self.reference] = np.arange(len(self.reference))
-        sides = (self.rows, self.reference_rows, of_references)
-        of_targets = reference_statistics(*sides, own_column, self.unit, near, blocks, self.nearest)
-        of_targets[0][:, self.reference] = of_references
-        return replace(self, **dict(zip(("statistics", "neighbours"), of_targets)))
+            own_column = np.full(queries.shape[0], -1)
+        of_queries = self._statistics(queries, None, len(self.of_targets))
+        return tuple(
+            self._with_own(of_query, step, own_column) for step, of_query in enumerate(of_queries)
+        )
 
     def exchanged(self, columns: np.ndarray, new_rows: Rows) -> "Gallery":
         """Return a gallery in which new rows, at the end, replace those of some targets.
@@ -230,61 +174,63 @@ class Gallery:
         """
         kept = np.setdiff1d(np.arange(self.rows.shape[0]), columns)
         order = np.append(kept, columns)
-        gallery = replace(self, rows=_stacked(self.rows[kept], new_rows))
-        if self.statistics is None:
-            return gallery
-        if self.cohort is not None:
-            of_new = cohort_statistics(new_rows, self.cohort, self.unit)
-            of_targets = np.hstack([self.statistics[:, kept], of_new])
-            return replace(gallery, statistics=of_targets)
+        if sparse.issparse(self.rows):
+            rows = sparse.vstack([self.rows[kept], new_rows], format="csr")
+        else:
+            rows = torch.cat([self.rows[kept], new_rows])
+        of_targets = tuple(values[:, order] for values in self.of_targets)
+        gallery = replace(self, rows=rows, of_targets=of_targets)
+        own_column = None
+        if self.place is not None:
+            reference = np.flatnonzero(self.place[order] >= 0)
+            gallery = replace(gallery, **references_of(rows, reference))
+            own_column = gallery.place[len(kept) :]
+        for step, values in enumerate(gallery.of_targets):
+            values[:, len(kept) :] = gallery._statistics(new_rows, own_column, step + 1)[step]
+        return gallery
 
-        reference = np.flatnonzero(np.isin(order, self.reference))
-        gallery = replace(gallery, reference=reference)
-        new_columns = np.arange(len(kept), len(order))
-        own_column = np.where(
-            np.isin(new_columns, reference), np.searchsorted(reference, new_columns), -1
-        )
-        sides = (new_rows, gallery.reference_rows)
-        of_targets = self.statistics[:, order]
-        (of_new,) = reference_statistics(
-            *sides, of_targets[:, reference], own_column, self.unit, near=False
-        )
-        of_targets[:, new_columns] = of_new
-        gallery = replace(gallery, statistics=of_targets)
-        if self.neighbours is None:
-            return gallery
-        _, near_new = reference_statistics(
-            *sides, of_targets[:, reference], own_column, self.unit, True, neighbours=self.nearest
-        )
-        near_targets = np.hstack([self.neighbours[:, kept], near_new])
-        return replace(gallery, neighbours=near_targets)
+    def _statistics(self, rows, own_column, steps):
+        """Return the statistics (2, N) of rows at so many steps.
 
-    # statistics of queries, from their scores with the reference targets or, of targets, as the
-    # gallery has them
-    def _of_queries(self, scores, own_column):
-        of_queries = statistics(scores)
-        return np.where(own_column < 0, of_queries, self.statistics[:, own_column])
+        ``own_column`` is their own number among the references, whose score is left out.
+        """
+        if not steps:
+            return ()
+        blocks = []
+        for part, scores in score_blocks(rows, self.references, self.unit):
+            own = None if own_column is None else own_column[part]
+            of_rows = [self._statistics_of_scores(scores, 0, own)]
+            if steps > 1:
+                scores = s_norm(scores, of_rows[0], self.of_targets[0][:, self._columns])
+                of_rows.append(self._statistics_of_scores(scores, 1, own))
+            blocks.append(of_rows)
+        return tuple(np.hstack(of_step) for of_step in zip(*blocks))
 
-    # the same of their nearest targets, from s-normed scores
-    def _of_neighbours(self, scores, own_column):
-        of_queries = neighbour_statistics(scores, neighbours=self.nearest)
-        return np.where(own_column < 0, of_queries, self.neighbours[:, own_column])
+    def _statistics_of_scores(self, scores, step, own_column=None):
+        if self.place is None:
+            return statistics(scores, nearest=NEAREST)
+        if step == 0:
+            return statistics(scores, own_column)
+        return neighbour_statistics(scores, own_column, self.neighbours)
 
-    def _reference_scores(self, scores):
-        if len(self.reference) == scores.shape[1]:
-            return scores
-        return np.take(scores, self.reference, 1)
-
-
-def _stacked(rows, more_rows):
-    """Return rows (N, D) and (M, D), dense or sparse, as (N + M, D)."""
-    if sparse.issparse(rows):
-        return sparse.vstack([rows, more_rows], format="csr")
-    return torch.cat([rows, more_rows])
+    def _with_own(self, of_queries, step, own_column):
+        """Return the statistics of queries, those of the target where a query is one."""
+        if self.place is None:
+            return of_queries
+        return np.where(own_column < 0, of_queries, self.of_targets[step][:, own_column])
 
 
-# slope and offset of s-norm for the statistics (2,) of a query and of a target
-def _line(of_query, of_target):
-    mean_q, scale_q = of_query
-    mean_t, scale_t = of_target
-    return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
+def references_of(rows, reference):
+    """Return the fields ``references`` and ``place`` of a gallery.
+
+    Parameters
+    ----------
+    rows : (T, D) rows of the targets
+    reference : (R,) int, numbers of the targets from whose scores statistics are computed
+    """
+    place = np.full(rows.shape[0], -1)
+    place[reference] = np.arange(len(reference))
+    references = rows[reference]
+    if sparse.issparse(rows) and rows.shape[0] > MAX_REFERENCES:
+        references = SplitRows.of(references, FREQUENT_SHARE)
+    return {"references": references, "place": place}

@@ -5,24 +5,81 @@ that ships. Wherever a model is asked for, an encoder or a member may be given i
 :func:`as_model`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from operator import attrgetter
+from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
 from ..encoders.base import Encoder, embed
 from ..encoders.tfidf import TfidfEncoder
 from ..tokens.batch import Samples
-from .embeddings import Embeddings
-from .member_gallery import Blocks, Gallery
-from .score_norm import MAX_REFERENCES, cohort_statistics, reference_targets
-from .scores import Rows, as_rows, fuse, round_scores
+from .member_gallery import Gallery, references_of
+from .scores import MAX_REFERENCES, Blocks, Rows, as_rows, fuse, reference_targets
 
-QUERY_ROWS = 2048  # queries of a large gallery whose sparse rows are held at a time
+MAX_KEPT = 120  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
+STEPS = {"none": 0, "s_norm": 1, "as_norm": 2}  # how often a normaliser normalises the scores
+
+
+class Embeddings:
+    """Keep the rows of samples, and what else is made of them: the MAX_KEPT entries used last.
+
+    Samples and encoders are compared as objects, not by content. So an encoder that was trained
+    further needs a new cache.
+    """
+
+    def __init__(self):
+        self._kept = {}
+
+    def __contains__(self, key: tuple[Hashable, ...]) -> bool:
+        return key in self._kept
+
+    def of(self, encoder: Encoder, samples: Samples, max_tokens: int) -> Rows:
+        """Embed samples, or return the rows that were made of them before.
+
+        Parameters
+        ----------
+        encoder : an encoder of dense or sparse rows
+        samples : N samples
+        max_tokens : tokens read of each post
+
+        Returns
+        -------
+        (N, D) rows, as :func:`helpers.evaluation.scores.as_rows` makes them
+        """
+        make = partial(_embedded, encoder, samples, max_tokens)
+        return self.once(("rows", encoder, samples, max_tokens), make)
+
+    def put(self, encoder: Encoder, samples: Samples, max_tokens: int, rows) -> None:
+        """Keep rows of samples that were made elsewhere, unless there are some already.
+
+        Parameters
+        ----------
+        encoder, samples, max_tokens : arguments with which :meth:`of` is to return these rows
+        rows : (N, D), dense or sparse
+        """
+        self.once(("rows", encoder, samples, max_tokens), partial(as_rows, rows))
+
+    def once(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        """Return what ``make`` returns, or what it returned for this key before.
+
+        Parameters
+        ----------
+        key : what was made, of which objects; hashable
+        make : called without arguments where the key is new
+        """
+        made = self._kept.pop(key) if key in self._kept else make()
+        self._kept[key] = made  # moved to the end, as the entry used last
+        if len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return made
+
+
+def _embedded(encoder, samples, max_tokens):
+    return as_rows(embed(encoder, samples, max_tokens))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +108,6 @@ class GalleryTfidf:
         return encoder, rows
 
 
-def _same(value):
-    return value
-
-
-def _normaliser_order(member):
-    """Return the place of a member among those of one encoder, see :meth:`Model.pair_scores`."""
-    return ("as_norm", "s_norm", "none").index(member.normaliser)
-
-
 @dataclass(frozen=True, eq=False)
 class Member:
     """One system of a model: an encoder, how its scores are normalised, and their weight.
@@ -75,9 +123,9 @@ class Member:
     reference : (T,) bool, targets chosen at random from whose scores all statistics are computed;
         None for all targets; ignored with a cohort
     max_references : number of targets at most from whose scores statistics are computed, see
-        :func:`helpers.evaluation.score_norm.reference_targets`
+        :func:`helpers.evaluation.scores.reference_targets`
     neighbours : number of nearest targets for "as_norm" by the gallery; by default it depends on
-        the gallery's size, see :func:`helpers.evaluation.score_norm.neighbour_statistics`
+        the gallery's size, see :func:`helpers.evaluation.scores.neighbour_statistics`
     embeddings : cache of rows and galleries; shared by members that ``replace`` makes of this one
         with another name or weight
     """
@@ -92,6 +140,19 @@ class Member:
     neighbours: int | None = None
     embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
+    @property
+    def steps(self) -> int:
+        """How often its scores are normalised, 0 to 2; by a cohort once."""
+        if self.cohort is not None:
+            return min(STEPS[self.normaliser], 1)
+        return STEPS[self.normaliser]
+
+    @property
+    def shared(self) -> tuple[Hashable, ...]:
+        """What is equal for members whose galleries differ in ``steps`` only."""
+        reference = None if self.reference is None else self.reference.tobytes()
+        return self.encoder, self.cohort, reference, self.max_references, self.neighbours
+
     def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
         """Make the gallery of some targets, or return the one that was made of them before.
 
@@ -100,8 +161,13 @@ class Member:
         targets : T samples
         max_tokens : tokens read of each post
         """
-        key = self._gallery_key(targets, max_tokens)
-        return self.embeddings.once(key, partial(self._gallery, targets, max_tokens))
+        key = ("gallery", *self.shared, targets, max_tokens)
+        make = partial(self._gallery, targets, max_tokens)
+        if self.steps == 1 and (*key, 2) in self.embeddings:
+            # AS-norm has made the statistics of s-norm on its way
+            of_nearest = self.embeddings.once((*key, 2), make)
+            make = partial(replace, of_nearest, of_targets=of_nearest.of_targets[:1])
+        return self.embeddings.once((*key, self.steps), make)
 
     def keep_gallery(self, gallery: Gallery, targets: Samples, max_tokens: int) -> None:
         """Use a gallery that was made of another one, see :meth:`Gallery.exchanged`.
@@ -113,12 +179,8 @@ class Member:
         max_tokens : tokens read of each post
         """
         self.embeddings.put(gallery.encoder, targets, max_tokens, gallery.rows)
-        self.embeddings.once(self._gallery_key(targets, max_tokens), partial(_same, gallery))
-
-    def _gallery_key(self, targets, max_tokens):
-        reference = None if self.reference is None else self.reference.tobytes()
-        kind = (self.normaliser, self.cohort, reference, self.max_references, self.neighbours)
-        return ("gallery", self.encoder, *kind, targets, max_tokens)
+        key = ("gallery", *self.shared, targets, max_tokens, self.steps)
+        self.embeddings.once(key, partial(replace, gallery))
 
     def _gallery(self, targets, max_tokens):
         encoder = self.encoder
@@ -128,21 +190,15 @@ class Member:
             encoder, rows = self.embeddings.once(key, partial(encoder.fit, targets, max_tokens))
             self.embeddings.put(encoder, targets, max_tokens, rows)
         gallery = Gallery(encoder, self.embeddings.of(encoder, targets, max_tokens))
-        if self.normaliser == "none":
+        if not self.steps:
             return gallery
         if self.cohort is not None:
             cohort = self.embeddings.of(encoder, self.cohort, max_tokens)
-            of_targets = cohort_statistics(gallery.rows, cohort, gallery.unit)
-            return replace(gallery, statistics=of_targets, cohort=cohort)
+            return replace(gallery, references=cohort).with_statistics(1)
         reference = reference_targets(len(targets), self.reference, self.max_references)
-        gallery = replace(gallery, reference=reference, nearest=self.neighbours)
-        # AS-norm needs what s-norm needs; so of one encoder it is computed only once
-        key = ("statistics", encoder, gallery.statistics_key, targets, max_tokens)
-        if self.normaliser == "as_norm":
-            return self.embeddings.once(key, partial(gallery.with_statistics, True))
-        if key in self.embeddings:
-            return replace(self.embeddings.once(key, None), neighbours=None)
-        return gallery.with_statistics(False)
+        references = references_of(gallery.rows, reference)
+        gallery = replace(gallery, neighbours=self.neighbours, **references)
+        return gallery.with_statistics(self.steps)
 
     def opened(self, queries: Samples, targets: Samples, max_tokens: int) -> tuple[Gallery, Rows]:
         """Return the gallery of targets, and the rows (Q, D) of queries by the gallery's encoder.
@@ -154,22 +210,6 @@ class Member:
         """
         gallery = self.gallery(targets, max_tokens)
         return gallery, self.embeddings.of(gallery.encoder, queries, max_tokens)
-
-    def query_rows(self, gallery: Gallery, queries: Samples, part: slice, max_tokens: int) -> Rows:
-        """Return the rows (q, D) of some queries.
-
-        Sparse rows for a large gallery are not kept: those of all queries take gigabytes.
-
-        Parameters
-        ----------
-        gallery : gallery that the queries are asked in
-        queries : Q samples
-        part : which of them
-        max_tokens : tokens read of each post
-        """
-        if gallery.is_large and sparse.issparse(gallery.rows):
-            return as_rows(embed(gallery.encoder, queries[part], max_tokens))
-        return self.embeddings.of(gallery.encoder, queries, max_tokens)[part]
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,19 +329,27 @@ class Model:
 
         Yields
         ------
-        A slice of q queries, and their scores (q, T) float32; the next block overwrites this array.
+        A slice of q queries, and their scores (q, T) float32
         """
-        blocks = []
-        for member in self.used_members:
-            gallery, rows = member.opened(queries, targets, max_tokens)
-            blocks.append(gallery.scores(rows, own_column))
-        if len(blocks) == 1:
-            yield from blocks[0]
-            return
-        weights = [member.weight for member in self.used_members]
-        for member_blocks in zip(*blocks, strict=True):
-            part, _ = member_blocks[0]
-            yield part, fuse([scores for _, scores in member_blocks], weights)
+        opened = self._opened(queries, targets, max_tokens)
+        blocks = [gallery.scores(rows, own_column) for gallery, rows in opened.values()]
+        for of_galleries in zip(*blocks, strict=True):
+            part, _ = of_galleries[0]
+            steps = [steps_of_gallery for _, steps_of_gallery in of_galleries]
+            yield part, self._weighted_sum(dict(zip(opened, steps)))
+
+    def _opened(self, queries, targets, max_tokens):
+        """Return a gallery and the rows of queries for each set of members that share them."""
+        opened = {}
+        for member in sorted(self.used_members, key=attrgetter("steps"), reverse=True):
+            if member.shared not in opened:
+                opened[member.shared] = member.opened(queries, targets, max_tokens)
+        return opened
+
+    def _weighted_sum(self, steps):
+        """Return the sum of the members' scores, each of the step that the member needs."""
+        scores = [steps[member.shared][member.steps] for member in self.used_members]
+        return fuse(scores, [member.weight for member in self.used_members])
 
     def score_matrix(self, queries: Samples, targets: Samples, max_tokens: int = 32) -> np.ndarray:
         """Return all scores (Q, T) float32 at once, which must fit into memory.
@@ -311,7 +359,7 @@ class Model:
         queries, targets, max_tokens : arguments of :meth:`scores`
         """
         blocks = self.scores(queries, targets, max_tokens)
-        return np.concatenate([scores.copy() for _, scores in blocks])
+        return np.concatenate([scores for _, scores in blocks])
 
     def pair_scores(
         self, queries: Samples, targets: Samples, pairs: np.ndarray, max_tokens: int = 32
@@ -328,47 +376,11 @@ class Model:
         -------
         (N,) float32
         """
-        # AS-norm comes first: it makes the statistics of s-norm on its way
-        ordered = sorted(self.used_members, key=_normaliser_order)
-        galleries = {member: member.gallery(targets, max_tokens) for member in ordered}
-        step = max(len(queries), 1)
-        if any(gallery.is_large for gallery in galleries.values()):
-            step = QUERY_ROWS
-        scores = np.empty(len(pairs), np.float32)
-        for begin in range(0, len(queries), step):
-            part = slice(begin, min(begin + step, len(queries)))
-            rows = {}
-            for member, gallery in galleries.items():
-                if gallery.encoder not in rows:
-                    rows[gallery.encoder] = member.query_rows(gallery, queries, part, max_tokens)
-            in_part = np.flatnonzero((pairs[:, 0] >= part.start) & (pairs[:, 0] < part.stop))
-            pairs_of_part = pairs[in_part] - [begin, 0]
-            scores[in_part] = self._pair_scores(galleries, rows, pairs_of_part)
-        return scores
-
-    def _pair_scores(self, galleries, rows, pairs):
-        """Score listed pairs, given the gallery of each member and the queries' rows by encoder.
-
-        Members of one encoder share their raw scores and, of one reference, the statistics of
-        queries.
-        """
-        scores_of_member = {}
-        raw_scores = {}
-        of_queries = {}
-        for member, gallery in galleries.items():
-            encoder = gallery.encoder
-            if encoder not in raw_scores:
-                raw_scores[encoder] = gallery.raw_pair_scores(rows[encoder], pairs)
-            compared_with = (encoder, member.cohort, gallery.statistics_key)
-            if compared_with not in of_queries:
-                of_queries[compared_with] = gallery.query_statistics(rows[encoder])
-            scores_of_member[member] = gallery.normalised_pairs(
-                raw_scores[encoder], of_queries[compared_with], pairs
-            )
-        total = np.zeros(len(pairs), np.float32)
-        for member in self.used_members:
-            total += member.weight * scores_of_member[member]
-        return round_scores(total)
+        opened = self._opened(queries, targets, max_tokens)
+        steps = {
+            shared: gallery.pair_scores(rows, pairs) for shared, (gallery, rows) in opened.items()
+        }
+        return self._weighted_sum(steps)
 
     def to_json(self) -> list[dict]:
         """Return names, normalisers, weights and neighbours, as :meth:`from_json` takes them.

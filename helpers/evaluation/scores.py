@@ -1,4 +1,4 @@
-"""Scores of rows: one product, one rule for ties, and the weighted mean of several systems' scores.
+r"""Scores as functions of arrays: products of rows, one rule for ties, and their normalisation.
 
 The score of two unit rows is their product. Rows of an encoder with ``unit = False`` score minus
 their distance.
@@ -7,9 +7,22 @@ their distance.
 only on the order in which a product was summed. Targets with equal scores are tied, and their
 positions never decide. A target of another author that scores as high as the right one is ranked
 before it (:func:`helpers.evaluation.ranking.best_ranks`), and no threshold separates them.
+
+**Normalisation** needs no labels. The same score is strong evidence for a query that resembles
+nobody, and weak evidence for one that resembles everybody. *s-norm* (symmetric normalisation, from
+speaker recognition) compares it with other scores of the same query and target,
+
+.. math:: s'(q, t) = (s(q, t) - \mu_q) / \sigma_q + (s(q, t) - \mu_t) / \sigma_t
+
+The statistics are those of the gallery's targets, or of a cohort of training authors. *AS-norm*
+(adaptive s-norm, Matejka et al. 2017) takes them from the nearest samples only: from NEAREST of a
+cohort, or from NEIGHBOURS of the gallery, after s-norm by the whole gallery. So a score counts as
+far as it stands out among those of colleagues who write about the same things.
+Statistics are arrays (2, N): for each of N samples the mean of its scores, and the scale 1 / their
+standard deviation. The scale is 0 where the scores do not spread.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +33,8 @@ from scipy import sparse
 from torch import Tensor
 
 GRID = 2.0**20  # scores are multiples of 1 / GRID
-BLOCK = 2**24  # scores that are held at a time, 64 MB
+BLOCK = 2**22  # scores that are held at a time, 16 MB; of a fusion, for each of its encoders
+MIN_BLOCK_ROWS = 160  # queries of a block at least: products of fewer rows take longer
 TILE = 1024  # targets multiplied at a time: their scores stay in the cache until they are rounded
 SPARSE_ROWS = 64  # sparse queries multiplied at a time
 PAIRS = 2**14  # listed pairs multiplied at a time
@@ -28,53 +42,24 @@ PAIRS = 2**14  # listed pairs multiplied at a time
 # product takes about 0.01 of the time of a sparse one for each pair that has the term.
 FREQUENT_SHARE = 0.1
 
-Rows = Tensor | sparse.csr_matrix | sparse.csc_matrix
+# Targets at most from whose scores statistics are computed. So they cost as much as the accounts
+# times MAX_REFERENCES, and not the square of the accounts, where only some pairs are scored.
+MAX_REFERENCES = 4096
+NEAREST = 300  # members of a cohort that give the statistics of a sample
+NEIGHBOURS = 30  # accounts of a gallery that give the statistics of a sample,
+NEIGHBOUR_SHARE = 0.1  # and at most this share of the gallery
+# The nearest scores spread at least by this share of the spread of all. Those of a system of few
+# values, such as the hour profile, are nearly equal, and would make every difference a large one.
+LEAST_SPREAD = 0.5
+MIN_SPREAD = 1e-5  # if a sample's scores spread less, their scale is 0
 
-
-@dataclass(frozen=True, eq=False)
-class SplitRows:
-    """Sparse rows of T targets in two parts, to be multiplied with many queries.
-
-    Nearly all the time of a sparse product goes into the few terms that most rows have. Sums are
-    rounded otherwise than those of :func:`cosine`, so a score may differ by 2**-20.
-
-    Attributes
-    ----------
-    frequent : (F,) columns of the frequent terms
-    dense : (T, F) float32, the values of these
-    rest : (D, T) float32, those of all other terms
-    """
-
-    frequent: np.ndarray
-    dense: Tensor
-    rest: sparse.csr_matrix
-
-    @classmethod
-    def of(cls, rows: sparse.csr_matrix) -> "SplitRows":
-        """Split the rows (T, D) of targets."""
-        rows_with_term = np.bincount(rows.indices, minlength=rows.shape[1])
-        is_frequent = rows_with_term > FREQUENT_SHARE * rows.shape[0]
-        frequent = np.flatnonzero(is_frequent)
-        rest = rows.copy()
-        rest.data[is_frequent[rows.indices]] = 0
-        rest.eliminate_zeros()
-        dense = torch.from_numpy(rows[:, frequent].toarray())
-        return cls(frequent, dense, rest.T.tocsr())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of targets and of terms."""
-        return self.rest.shape[::-1]
+Rows = Tensor | sparse.csr_matrix
+Blocks = Iterator[tuple[slice, np.ndarray]]  # slices of queries, each with the scores of these
 
 
 def round_scores(scores: np.ndarray) -> np.ndarray:
     """Return scores as float32, rounded to multiples of 2**-20, as they are compared."""
     return np.asarray(np.rint(np.asarray(scores) * GRID) / GRID, np.float32)
-
-
-def round_in_place(scores: Tensor) -> Tensor:
-    """Round a tensor of scores as :func:`round_scores`, and overwrite it."""
-    return scores.mul_(GRID).round_().mul_(1 / GRID)
 
 
 def refuse_nan(values: np.ndarray, kind: str = "scores") -> None:
@@ -92,26 +77,6 @@ def refuse_nan(values: np.ndarray, kind: str = "scores") -> None:
             f"{is_nan.sum()} of {is_nan.size} {kind} are no numbers (NaN); the first stands at "
             f"{', '.join(map(str, first))}, counted from 0"
         )
-
-
-def score_moments(scores: np.ndarray, axis: int) -> np.ndarray:
-    """Sum scores and their squares along an axis, tile by tile.
-
-    Parameters
-    ----------
-    scores : (Q, T) float32, Q queries and T targets
-    axis : 0 for the sums of each target, 1 for those of each query
-
-    Returns
-    -------
-    (2, T) or (2, Q) float64: sums, and sums of squares
-    """
-    parts = []
-    for tile in torch.from_numpy(scores).split(TILE, 1):
-        tile = tile.to(torch.float64, copy=True)  # squared in place below
-        parts.append(torch.stack([tile.sum(axis), tile.square_().sum(axis)]))
-    moments = torch.cat(parts, 1) if axis == 0 else torch.stack(parts).sum(0)
-    return moments.numpy()
 
 
 def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
@@ -133,18 +98,75 @@ def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
     return rows
 
 
-def cosine(
-    queries: Rows, targets: Rows | SplitRows, unit: bool = True, out: np.ndarray | None = None
-) -> np.ndarray:
+@dataclass(frozen=True, eq=False)
+class SplitRows:
+    """Sparse rows of T targets in two parts, to be multiplied with many queries.
+
+    Nearly all the time of a sparse product goes into the few terms that most rows have. Where some
+    terms are frequent, sums are rounded otherwise, so a score may differ by 2**-20.
+
+    Attributes
+    ----------
+    frequent : (F,) columns of the frequent terms
+    dense : (T, F) float32, the values of these
+    rest : (D, T) float32, those of all other terms
+    """
+
+    frequent: np.ndarray
+    dense: Tensor
+    rest: sparse.csr_matrix
+
+    @classmethod
+    def of(cls, rows: sparse.csr_matrix, frequent_share: float = 1.0) -> "SplitRows":
+        """Split the rows (T, D) of targets.
+
+        Parameters
+        ----------
+        rows : (T, D)
+        frequent_share : a term is frequent if a larger share of the targets has it; by default none
+        """
+        rows_with_term = np.bincount(rows.indices, minlength=rows.shape[1])
+        is_frequent = rows_with_term > frequent_share * rows.shape[0]
+        frequent = np.flatnonzero(is_frequent)
+        rest = rows.copy()
+        rest.data[is_frequent[rows.indices]] = 0
+        rest.eliminate_zeros()
+        return cls(frequent, torch.from_numpy(rows[:, frequent].toarray()), rest.T.tocsr())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of targets and of terms."""
+        return self.rest.shape[::-1]
+
+    def scores(self, queries: sparse.csr_matrix) -> np.ndarray:
+        """Return the products (Q, T) with queries (Q, D), rounded for the rule of ties.
+
+        SciPy multiplies in one thread only, so as many as PyTorch has multiply side by side.
+        """
+        dense_queries = torch.from_numpy(queries[:, self.frequent].toarray())
+        scores = (dense_queries @ self.dense.T).numpy()
+        begins = range(0, len(scores), SPARSE_ROWS)
+        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+            for _ in pool.map(partial(self._add_rest, queries, scores), begins):
+                pass  # a failed product raises its error here
+        return scores
+
+    def _add_rest(self, queries, scores, begin):
+        """Add the products with rare terms to the scores of SPARSE_ROWS queries, and round."""
+        rows = slice(begin, begin + SPARSE_ROWS)
+        products = (queries[rows] @ self.rest).toarray()
+        scores[rows] = round_scores(scores[rows] + products)
+
+
+def cosine(queries: Rows, targets: Rows | SplitRows, unit: bool = True) -> np.ndarray:
     """Score every query with every target by product or distance, rounded for the rule of ties.
 
     Parameters
     ----------
-    queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`; sparse targets are fastest as a
-        CSC matrix, and for many queries as SplitRows
+    queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`; sparse targets that are asked
+        again and again are faster as SplitRows
     unit : whether rows are compared by product, else by minus the Euclidean distance, in double
         precision; sparse rows are always compared by product
-    out : (Q, T) float32, overwritten with the scores; by default a new array
 
     Returns
     -------
@@ -155,67 +177,27 @@ def cosine(
     ValueError
         If queries and targets differ in their dimensions, or only one of them is sparse.
     """
-    is_split = isinstance(targets, SplitRows)
-    is_sparse = is_split or sparse.issparse(targets)
+    if sparse.issparse(targets):
+        targets = SplitRows.of(targets)
+    is_sparse = isinstance(targets, SplitRows)
     if queries.shape[1] != targets.shape[1] or sparse.issparse(queries) != is_sparse:
         raise ValueError(
             f"queries {tuple(queries.shape)} and targets {tuple(targets.shape)} do not fit together"
         )
-    if out is None:
-        out = np.empty((queries.shape[0], targets.shape[0]), np.float32)
-    if is_split:
-        _split_product(queries, targets, out)
-    elif is_sparse:
-        _sparse_product(queries, targets, out)
-    else:
-        _dense_product(queries, targets, unit, torch.from_numpy(out))
-    return out
-
-
-def _dense_product(queries, targets, unit, out):
-    scaled = queries * GRID  # a power of two: no digit changes
-    for begin in range(0, len(targets), TILE):
-        part = targets[begin : begin + TILE]
+    if is_sparse:
+        return targets.scores(queries)
+    scores = torch.empty(len(queries), len(targets))
+    for tile, part in zip(scores.split(TILE, 1), targets.split(TILE)):
         if unit:
-            tile = scaled @ part.T
+            products = queries @ part.T
         else:
-            tile = -GRID * torch.cdist(queries.double(), part.double())
-        torch.mul(tile.round_(), 1 / GRID, out=out[:, begin : begin + TILE])
+            products = -torch.cdist(queries.double(), part.double())
+        torch.mul(products.mul_(GRID).round_(), 1 / GRID, out=tile)
+    return scores.numpy()
 
 
-def _sparse_product(queries, targets, out):
-    terms = targets.T.tocsr()
-    for begin in range(0, len(out), SPARSE_ROWS):
-        part = out[begin : begin + SPARSE_ROWS]
-        (queries[begin : begin + SPARSE_ROWS] @ terms).toarray(out=part)
-        round_in_place(torch.from_numpy(part))
-
-
-def _split_product(queries, targets, out):
-    frequent = torch.from_numpy(queries[:, targets.frequent].toarray())
-    torch.matmul(frequent, targets.dense.T, out=torch.from_numpy(out))
-    begins = range(0, len(out), SPARSE_ROWS)
-    _run_side_by_side(partial(_add_rest, queries, targets.rest, out), begins)
-
-
-def _add_rest(queries, rare_terms, out, begin):
-    """Add the products with rare terms to the scores of SPARSE_ROWS queries, and round these."""
-    part = out[begin : begin + SPARSE_ROWS]
-    part += (queries[begin : begin + SPARSE_ROWS] @ rare_terms).toarray()
-    round_in_place(torch.from_numpy(part))
-
-
-def _run_side_by_side(compute: Callable, parts: Iterable) -> None:
-    """Call a function with each part, in as many threads as PyTorch has: SciPy's have only one."""
-    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        for _ in pool.map(compute, parts):
-            pass  # a failed call raises its error here
-
-
-def score_blocks(
-    queries: Rows, targets: Rows | SplitRows, unit: bool = True
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Score every query with every target by :func:`cosine`, BLOCK scores at a time.
+def score_blocks(queries: Rows, targets: Rows | SplitRows, unit: bool = True) -> Blocks:
+    """Score every query with every target by :func:`cosine`, about BLOCK scores at a time.
 
     Parameters
     ----------
@@ -224,23 +206,17 @@ def score_blocks(
 
     Yields
     ------
-    A slice of q queries, and their scores (q, T) float32; the next block overwrites this array.
+    A slice of q queries, and their scores (q, T) float32
     """
-    count = targets.shape[0]
-    step = max(1, BLOCK // max(count, 1))
-    # NumPy's own arrays do not begin at a cache line, which costs a twentieth of the time
-    scores = torch.empty(min(step, queries.shape[0]), count).numpy()
     if sparse.issparse(targets):
-        targets = targets.tocsc()  # once for all blocks
+        targets = SplitRows.of(targets)  # once for all blocks
+    step = max(MIN_BLOCK_ROWS, BLOCK // max(targets.shape[0], 1))
     for begin in range(0, queries.shape[0], step):
-        block = queries[begin : begin + step]
-        part = slice(begin, begin + block.shape[0])
-        yield part, cosine(block, targets, unit, scores[: block.shape[0]])
+        part = slice(begin, min(begin + step, queries.shape[0]))
+        yield part, cosine(queries[part], targets, unit)
 
 
-def pair_scores(
-    queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = True, by_query: bool = False
-) -> np.ndarray:
+def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = True) -> np.ndarray:
     """Score listed pairs only, and round for the rule of ties.
 
     Parameters
@@ -248,14 +224,12 @@ def pair_scores(
     queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`
     pairs : (N, 2), row of the query and row of the target of N pairs
     unit : how rows are compared, see :func:`cosine`
-    by_query : multiply sparse rows query by query, which takes less time where queries have many
-        pairs; sums are rounded otherwise, so a score may differ by 2**-20
 
     Returns
     -------
     (N,) float32
     """
-    if by_query and sparse.issparse(queries):
+    if sparse.issparse(queries) and targets.shape[0] > MAX_REFERENCES:
         return _pair_scores_by_query(queries, targets, pairs)
     scores = np.empty(len(pairs))
     for begin in range(0, len(pairs), PAIRS):
@@ -272,19 +246,19 @@ def pair_scores(
 
 
 def _pair_scores_by_query(queries, targets, pairs):
-    """Score pairs of sparse rows: each query is made dense once, for all of its targets."""
-    scores = np.empty(len(pairs), np.float32)
+    """Score pairs of sparse rows: each query is made dense once, for all of its targets.
+
+    Where queries have many pairs, it takes half of the time; a score may differ by 2**-20.
+    """
+    scores = np.empty(len(pairs))
+    if not len(pairs):
+        return round_scores(scores)
     order = np.argsort(pairs[:, 0], kind="stable")
-    begins = np.flatnonzero(np.diff(pairs[order, 0], prepend=-1))
-    compute = partial(_score_targets_of_query, queries, targets, pairs, scores)
-    _run_side_by_side(compute, np.split(order, begins)[1:])
+    begins = np.flatnonzero(np.diff(pairs[order, 0]))
+    for of_query in np.split(order, begins + 1):
+        query = queries[pairs[of_query[:1], 0]].toarray().ravel()
+        scores[of_query] = targets[pairs[of_query, 1]] @ query
     return round_scores(scores)
-
-
-def _score_targets_of_query(queries, targets, pairs, scores, part):
-    """Score the pairs of one query, whose numbers are ``part``."""
-    query = queries[[pairs[part[0], 0]]].toarray().ravel()
-    scores[part] = targets[pairs[part, 1]] @ query
 
 
 def fuse(scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
@@ -292,14 +266,162 @@ def fuse(scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
 
     Parameters
     ----------
-    scores : an array (Q, T) float32 for each system; the first one is overwritten
+    scores : an array of one shape, float32, for each system
     weights : a weight for each system; they are not scaled to sum to 1
 
     Returns
     -------
-    (Q, T) float32, the first array
+    float32, of the shape of each
     """
-    total = torch.from_numpy(scores[0]).mul_(weights[0])
-    for system_scores, weight in zip(scores[1:], weights[1:], strict=True):
-        total.add_(torch.from_numpy(system_scores), alpha=weight)
-    return round_in_place(total).numpy()
+    total = np.zeros_like(scores[0])
+    for system_scores, weight in zip(scores, weights, strict=True):
+        total += np.float32(weight) * system_scores
+    return round_scores(total)
+
+
+def s_norm(scores: np.ndarray, of_queries: np.ndarray, of_targets: np.ndarray) -> np.ndarray:
+    """Normalise every score by the statistics of its query and of its target.
+
+    Parameters
+    ----------
+    scores : (Q, T) float32, Q queries and T targets; or (N,), scores of N pairs
+    of_queries, of_targets : (2, Q) and (2, T) float64, statistics of queries and targets; or both
+        (2, N), those of the query and of the target of each pair
+
+    Returns
+    -------
+    (Q, T) or (N,) float32, rounded for the rule of ties
+    """
+    mean_q, scale_q = of_queries
+    if scores.ndim == 2:
+        mean_q, scale_q = of_queries[:, :, None]
+    mean_t, scale_t = of_targets
+    normalised = scale_q + scale_t
+    normalised *= scores
+    normalised -= mean_q * scale_q + mean_t * scale_t
+    return round_scores(normalised)
+
+
+def statistics(
+    scores: np.ndarray, own_column: np.ndarray | None = None, nearest: int | None = None
+) -> np.ndarray:
+    """Return mean and 1 / standard deviation of each row of scores.
+
+    Parameters
+    ----------
+    scores : (N, T) float32, scores of N samples with T targets
+    own_column : (N,), for each sample its index among the targets, whose score is left out; -1 if
+        it is none of them, as all are by default
+    nearest : number of highest scores of a row that count; all by default
+
+    Returns
+    -------
+    (2, N) float64: the means, and the scales as in the module's docstring
+    """
+    compared = np.full(len(scores), scores.shape[1])
+    if own_column is not None and (own_column >= 0).any():
+        row = np.flatnonzero(own_column >= 0)
+        compared[row] -= 1
+        scores = scores.copy()
+        scores[row, own_column[row]] = 0 if nearest is None else -np.inf  # adds nothing, is last
+    compared = np.maximum(compared, 1)
+    if nearest is not None:
+        nearest = min(nearest, compared.min(initial=scores.shape[1]))
+        scores = np.partition(scores, -nearest, axis=1)[:, -nearest:]
+        compared = nearest
+    mean = scores.sum(1, dtype=np.float64) / compared
+    square = np.einsum("nt,nt->n", scores, scores, dtype=np.float64) / compared
+    spread = np.sqrt(np.maximum(square - mean**2, 0))
+    scale = np.where(spread > MIN_SPREAD, 1 / np.maximum(spread, MIN_SPREAD), 0)
+    return np.stack([mean, scale])
+
+
+def neighbour_statistics(
+    scores: np.ndarray, own_column: np.ndarray | None = None, neighbours: int | None = None
+) -> np.ndarray:
+    """Return the statistics of each row's nearest targets, which spread at least by LEAST_SPREAD.
+
+    Parameters
+    ----------
+    scores, own_column : as in :func:`statistics`, of the T targets of a gallery
+    neighbours : number of nearest targets; by default NEIGHBOURS, at most NEIGHBOUR_SHARE of T
+
+    Returns
+    -------
+    (2, N) float64
+    """
+    if neighbours is None:
+        neighbours = max(min(NEIGHBOURS, round(NEIGHBOUR_SHARE * scores.shape[1])), 1)
+    largest_scale = statistics(scores, own_column)[1] / LEAST_SPREAD
+    mean, scale = statistics(scores, own_column, neighbours)
+    # nearest ones that do not spread at all have the scale 0
+    scale = np.where(scale > 0, np.minimum(scale, largest_scale), largest_scale)
+    return np.stack([mean, scale])
+
+
+def neighbour_norm(scores: np.ndarray, neighbours: int | None = None) -> np.ndarray:
+    """Normalise the scores of a list of accounts with itself by AS-norm, the list as cohort.
+
+    Every account is query and target at once, so each knows its nearest neighbours.
+
+    Parameters
+    ----------
+    scores : (N, N) float32, symmetric; the diagonal is not read
+    neighbours : number of nearest accounts, see :func:`neighbour_statistics`
+
+    Returns
+    -------
+    (N, N) float32
+    """
+    of_accounts = neighbour_statistics(scores, np.arange(len(scores)), neighbours)
+    return s_norm(scores, of_accounts, of_accounts)
+
+
+def list_norm(scores: np.ndarray, neighbours: int | None = None) -> np.ndarray:
+    """Normalise the scores of two lists by AS-norm, each list being the cohort of the other.
+
+    A query knows its nearest targets, and a target knows its nearest queries: all of the list that
+    is asked about, where a single query knows the gallery alone.
+
+    Parameters
+    ----------
+    scores : (Q, T) float32, Q queries and T targets
+    neighbours : number of nearest accounts, see :func:`neighbour_statistics`
+
+    Returns
+    -------
+    (Q, T) float32
+    """
+    of_queries = neighbour_statistics(scores, neighbours=neighbours)
+    of_targets = neighbour_statistics(np.ascontiguousarray(scores.T), neighbours=neighbours)
+    return s_norm(scores, of_queries, of_targets)
+
+
+def reference_targets(
+    count: int,
+    reference: np.ndarray | None = None,
+    max_references: int = MAX_REFERENCES,
+    seed: int = 0,
+) -> np.ndarray:
+    """Choose the targets from whose scores statistics are computed, of queries and of targets.
+
+    They are all targets of a gallery of up to ``max_references``; of a larger one, so many are
+    drawn.
+
+    Parameters
+    ----------
+    count : number of targets
+    reference : (T,) bool, the targets to choose from; all by default
+    max_references : number of targets to choose at most
+    seed : seed of the draw
+
+    Returns
+    -------
+    Their numbers, ascending
+    """
+    chosen = np.arange(count)
+    if reference is not None:
+        chosen = np.flatnonzero(reference)
+    if len(chosen) <= max_references:
+        return chosen
+    return np.sort(np.random.default_rng(seed).permutation(chosen)[:max_references])

@@ -3,7 +3,7 @@
 All other protocols compare halves of one account. Here a person really has several accounts, among
 those of colleagues who write about the same things. Every account of the list is asked about and
 may be the answer. What an account says of its neighbours in the list may be known, see
-:func:`helpers.evaluation.score_norm.neighbour_norm`; who is whose second account may not.
+:func:`helpers.evaluation.scores.neighbour_norm`; who is whose second account may not.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,8 +23,7 @@ from .candidates import all_candidates
 from .match_fitting import fit_match
 from .matching import MatchConfig, mutual_best, sinkhorn
 from .models import System, as_model
-from .score_norm import neighbour_norm
-from .scores import fuse
+from .scores import fuse, neighbour_norm
 
 RECALL_AT = (1, 8)  # R@k is the share of queries with a rank of at most k
 BEST_PAIRS = 50  # P@50 is the share of true pairs among so many mutual pairs
@@ -132,7 +131,7 @@ def score_list(
     accounts : N accounts
     max_tokens : tokens read of each post
     neighbours : normalise the scores of each member by so many nearest accounts of the list, see
-        :func:`helpers.evaluation.score_norm.neighbour_norm`; by default they are not
+        :func:`helpers.evaluation.scores.neighbour_norm`; by default they are not
 
     Returns
     -------
@@ -145,7 +144,7 @@ def score_list(
         key = ("both ways", gallery, accounts.last, max_tokens)
         scores = member.embeddings.once(key, partial(_both_ways, gallery, queries))
         if neighbours is None:
-            scores_of_members.append(scores.copy())  # the first one is overwritten
+            scores_of_members.append(scores)
         else:
             scores_of_members.append(neighbour_norm(scores, neighbours))
     return fuse(scores_of_members, [member.weight for member in members])
@@ -154,7 +153,7 @@ def score_list(
 def _both_ways(gallery, queries):
     """Return the mean score of every pair of accounts, (N, N) float32."""
     blocks = gallery.scores(queries, np.arange(gallery.rows.shape[0]))
-    scores = np.concatenate([block.copy() for _, block in blocks])
+    scores = np.concatenate([steps[-1] for _, steps in blocks])
     return (scores + scores.T) / 2
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from helpers.evaluation import member_gallery
 from helpers.evaluation.models import Member
 from helpers.evaluation.scores import as_rows
 from tests.factories import LookUp, one_token_samples, unit_rows
@@ -46,21 +45,12 @@ def test_new_targets_have_the_statistics_of_a_gallery_made_of_all(name, kind):
     exact = gallery(kind(all_rows), exact_options)
     assert abs(exchanged.rows - exact.rows).max() == 0
     if name == "none":
-        assert exchanged.statistics is None
+        assert exchanged.of_targets == ()
         return
-    assert np.array_equal(exchanged.statistics[:, :-2], old.statistics[:, ORDER[:-2]])
-    assert np.allclose(exchanged.statistics[:, -2:], exact.statistics[:, -2:], atol=1e-6)
+    assert np.array_equal(exchanged.of_targets[0][:, :-2], old.of_targets[0][:, ORDER[:-2]])
+    assert np.allclose(exchanged.of_targets[0][:, -2:], exact.of_targets[0][:, -2:], atol=1e-6)
     if name == "AS-norm":
-        near = exchanged.neighbours[:, -2:]
-        assert np.array_equal(exchanged.neighbours[:, :-2], old.neighbours[:, ORDER[:-2]])
-        assert np.allclose(near, exact.neighbours[:, -2:], atol=0.1)
-        assert not np.allclose(near, old.neighbours[:, COLUMNS], atol=0.1)
-
-
-def test_statistics_are_the_same_whether_scores_are_kept_for_a_moment(monkeypatch):
-    rows = sparse.csr_matrix(unit_rows(COUNT, 8, seed=7))
-    kept = gallery(rows, {"normaliser": "as_norm"})
-    monkeypatch.setattr(member_gallery, "MAX_KEPT_TARGETS", COUNT - 1)
-    again = gallery(rows, {"normaliser": "as_norm"})
-    assert np.array_equal(kept.statistics, again.statistics)
-    assert np.array_equal(kept.neighbours, again.neighbours)
+        near = exchanged.of_targets[1][:, -2:]
+        assert np.array_equal(exchanged.of_targets[1][:, :-2], old.of_targets[1][:, ORDER[:-2]])
+        assert np.allclose(near, exact.of_targets[1][:, -2:], atol=0.1)
+        assert not np.allclose(near, old.of_targets[1][:, COLUMNS], atol=0.1)

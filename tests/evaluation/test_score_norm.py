@@ -6,14 +6,18 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import fit_baseline
 from helpers.encoders.tfidf import TfidfEncoder
-from helpers.evaluation import member_gallery, models, score_norm
-from helpers.evaluation.embeddings import MAX_KEPT, Embeddings
+from helpers.evaluation import member_gallery
+from helpers.evaluation import scores as score_norm
 from helpers.evaluation.models import (
+    MAX_KEPT,
+    Embeddings,
     GalleryTfidf,
     Member,
     Model,
@@ -22,7 +26,7 @@ from helpers.evaluation.models import (
     with_s_norm,
 )
 from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
-from helpers.evaluation.scores import as_rows, cosine
+from helpers.evaluation.scores import SplitRows, as_rows, cosine
 from helpers.tokens.tokenizer import Bytes
 from tests.factories import HabitCounts, LookUp, one_token_samples, unit_rows
 
@@ -39,7 +43,7 @@ def trials(make_store):
 
 def all_scores(model, queries, targets, own_column=None):
     blocks = as_model(model).scores(queries, targets, own_column=own_column)
-    return np.concatenate([block.copy() for _, block in blocks])
+    return np.concatenate([block for _, block in blocks])
 
 
 def z(score, others):
@@ -104,7 +108,7 @@ def test_drawn_targets_stand_for_all(trials):
 
 
 def test_cohort_normalisation_is_that_of_a_loop(trials, make_store, monkeypatch):
-    monkeypatch.setattr(score_norm, "NEAREST", 5)
+    monkeypatch.setattr(member_gallery, "NEAREST", 5)
     model, cohort = (
         HabitCounts(hours=True),
         ranking_trials(make_store([20] * 12, topics=4, habits=True), 8).queries,
@@ -239,15 +243,16 @@ def test_scores_are_normalised_without_a_model(trials):
         [z(raw[q, t], by_query[q]) + z(raw[q, t], by_target[t]) for t in range(30)]
         for q in range(20)
     ]
-    scores = score_norm.as_norm(raw, cosine(queries, cohort), cosine(targets, cohort), 5)
+    by_cohort = [
+        score_norm.statistics(cosine(side, cohort), nearest=5) for side in (queries, targets)
+    ]
+    scores = score_norm.s_norm(raw, *by_cohort)
     np.testing.assert_allclose(scores, expected, atol=1e-4)
-    raw = cosine(queries, targets)
-    among = score_norm.gallery_statistics(targets)
+    among = score_norm.statistics(cosine(targets, targets), np.arange(30))
     expected = (raw - raw.mean(1, keepdims=True)) / raw.std(1, keepdims=True)
     expected += (raw - among[0]) * among[1]
-    np.testing.assert_allclose(
-        score_norm.s_norm(raw.copy(), score_norm.statistics(raw), among), expected, atol=1e-4
-    )
+    scores = score_norm.s_norm(raw, score_norm.statistics(raw), among)
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
 
 
 def test_reference_targets_are_a_draw_of_a_fixed_seed():
@@ -269,6 +274,27 @@ def near_z(score, others, neighbours):
     nearest = np.sort(others)[::-1][:neighbours]
     spread = max(nearest.std(), score_norm.LEAST_SPREAD * np.std(others))
     return (score - nearest.mean()) / spread
+
+
+@given(st.integers(2, 60), st.integers(0, 5), st.integers(1, 70), st.integers(0, 10**6))
+def test_statistics_are_those_of_a_loop(targets, own, nearest, seed):
+    rng = np.random.default_rng(seed)
+    scores = score_norm.round_scores(rng.normal(size=(6, targets)))
+    own_column = np.where(np.arange(6) < own, rng.integers(0, targets, 6), -1)
+    of_all = score_norm.statistics(scores, own_column)
+    of_nearest = score_norm.neighbour_statistics(scores, own_column, nearest)
+    least = targets - (own_column >= 0).any()
+    for number, row in enumerate(scores.astype(float)):
+        others = np.delete(row, own_column[number]) if own_column[number] >= 0 else row
+        spread = others.std()
+        near = np.sort(others)[-min(nearest, least) :]
+        expected = [others.mean(), 1 / spread if spread > score_norm.MIN_SPREAD else 0]
+        np.testing.assert_allclose(of_all[:, number], expected, rtol=1e-6, atol=1e-6)
+        largest = max(near.std(), score_norm.LEAST_SPREAD * spread)
+        scale = 1 / largest if largest > score_norm.MIN_SPREAD else 0
+        np.testing.assert_allclose(
+            of_nearest[:, number], [near.mean(), scale], rtol=1e-6, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
@@ -329,45 +355,38 @@ def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser):
     assert (all_scores(some, *sides) != scores).any()
 
 
-def test_queries_of_a_large_gallery_are_read_in_parts(trials, monkeypatch):
-    """Sparse rows of queries are forgotten part by part, dense ones are kept; scores stay."""
+def test_references_of_a_large_sparse_gallery_are_split(trials, monkeypatch):
+    """Scores stay, of all pairs and of listed ones."""
     sides = (trials.queries, trials.targets)
-    dense = LookUp(unit_rows(trials.queries.store.posts, 8))
     pairs = np.argwhere(np.random.default_rng(0).random((30, 30)) < 0.4)
-    pairs = np.random.default_rng(1).permutation(pairs)
 
-    def pair_scores():
-        counts = with_as_norm(TfidfEncoder("tfidf_subword", Bytes()))
-        whole = replace(counts, name="s-norm", normaliser="s_norm", weight=0.5)
-        model = Model((counts, whole, Member("dense", dense, "as_norm")))
-        scores = model.pair_scores(*sides, pairs)
-        kept = [
-            ("rows", member.gallery(sides[1], 32).encoder, sides[0], 32) in member.embeddings
-            for member in model.members
-        ]
-        return scores, kept
+    def scores_of_pairs():
+        near = with_as_norm(TfidfEncoder("tfidf_subword", Bytes()))
+        model = Model((near, replace(near, name="s-norm", normaliser="s_norm", weight=0.5)))
+        assert isinstance(near.gallery(sides[1], 32).references, SplitRows) == is_large
+        np.testing.assert_allclose(
+            model.pair_scores(*sides, pairs),
+            model.score_matrix(*sides)[tuple(pairs.T)],
+            atol=1e-4,
+        )
+        return model.pair_scores(*sides, pairs)
 
-    expected, kept = pair_scores()
-    assert all(kept)
-    monkeypatch.setattr(
-        member_gallery, "MAX_REFERENCES", 29
-    )  # so that 30 targets are a large gallery
-    monkeypatch.setattr(models, "QUERY_ROWS", 7)
-    scores, kept = pair_scores()
-    assert kept == [False, False, True]
-    np.testing.assert_allclose(scores, expected, atol=1e-4)
+    is_large = False
+    expected = scores_of_pairs()
+    for module in (member_gallery, score_norm):
+        monkeypatch.setattr(module, "MAX_REFERENCES", 29)
+    is_large = True
+    np.testing.assert_allclose(scores_of_pairs(), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("max_references", [30, 20])
 def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_references):
     """Whichever comes first; what they score together is the mean of what they score alone."""
     counted = Counter()
-    for name in ("gallery_statistics", "reference_statistics", "pair_scores"):
-        monkeypatch.setattr(
-            member_gallery,
-            name,
-            partial(count_calls, counted, name, getattr(member_gallery, name)),
-        )
+    for name in ("cosine", "pair_scores"):
+        module = score_norm if name == "cosine" else member_gallery
+        count = partial(count_calls, counted, name, getattr(module, name))
+        monkeypatch.setattr(module, name, count)
     sides = (trials.queries, trials.targets)
     pairs = np.argwhere(np.ones((30, 30), bool))
     encoder = HabitCounts(hours=True)
@@ -382,8 +401,8 @@ def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_
         counted.clear()
         listed = Model.mean(together).pair_scores(*sides, pairs)
         np.testing.assert_allclose(listed, expected, atol=2e-6)
-        # once for the targets, and once for the queries
-        assert counted == {"gallery_statistics": 1, "reference_statistics": 2, "pair_scores": 1}
+        # two steps of the targets, and the queries
+        assert counted == {"cosine": 3, "pair_scores": 1}
 
 
 def count_calls(counted, name, function, *arguments, **options):

@@ -13,7 +13,7 @@ from helpers.evaluation import second_accounts
 from helpers.evaluation.match_fitting import fit_match
 from helpers.evaluation.matching import MatchConfig
 from helpers.evaluation.models import Model, with_s_norm
-from helpers.evaluation.score_norm import LEAST_SPREAD, neighbour_norm
+from helpers.evaluation.scores import LEAST_SPREAD, neighbour_norm
 from helpers.evaluation.second_accounts import (
     METRICS,
     AccountList,

@@ -28,7 +28,6 @@ from .gallery import LINK_COSTS, NOBODY, equal_queries
 from .log import as_ranking, log_ranking
 from .match_page import MatchWords, match_record
 from .passages import passage_hashes, without_passages
-from .review import ask_about_pairs, check_decision, decision_row, is_terminal, open_pairs
 from .same_texts import find_same_texts
 from .samples import spread_posts
 
@@ -340,37 +339,6 @@ def _sentences_of(groups):
 def _evidence_bar(pairs):
     """Show a bar while the evidence of pairs is collected."""
     return progress_bar(pairs, desc="evidence", unit="pair", delay=2)
-
-
-def review(options: Namespace) -> None:
-    """Decide about pairs: the ones that are named, those of a file, or those of a page.
-
-    Raises
-    ------
-    ValueError
-        Where only part of a decision is named, there is nothing to decide about, nobody can be
-        asked, or a decision contradicts the file.
-    """
-    path = Path(options.decisions)
-    named = [options.account_a, options.account_b, options.decision]
-    if options.add:
-        added = decided_pairs.read_decisions(options.add)
-    elif any(named):
-        if not all(named):
-            raise ValueError("name two accounts and a decision, or none of them")
-        check_decision(options.decision)
-        added = pd.DataFrame([decision_row(*named, options.who, options.note)])
-    elif is_terminal():
-        pairs = open_pairs(paths.Run(options.run), path)
-        count = ask_about_pairs(pairs, path, options.who)
-        print(f"pairs that were open: {len(pairs)}; decided: {count}, in {options.decisions}")
-        return
-    else:
-        raise ValueError(
-            "nobody can be asked here: name two accounts and a decision, or a file with --add"
-        )
-    count = decided_pairs.add_decisions(path, added)
-    print(f"decisions that were added to {options.decisions}: {count}")
 
 
 @contextmanager

@@ -11,16 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answer_page, answer_record, answer_text, answers, match_page, review
+from helpers.accounts import answer_page, answer_record, answer_text, answers, match_page
 from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED
 from helpers.accounts.commands import _write_matches
-from helpers.accounts.decided_pairs import COLUMNS, read_decisions
 from helpers.accounts.gallery import UNJUDGED
 from helpers.accounts.link_errors import LinkErrors
 from helpers.accounts.reading import pseudonym_of
 from helpers.accounts.samples import texts_of
-from helpers.core import paths
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -189,15 +187,10 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
     assert all(pair == second_account for pair in linked) and len(linked) == 1
     assert str(tmp_path) not in (folder / "report.html").read_text("utf-8")
 
-    # what was decided in a terminal changes the next answer
+    # what was decided changes the next answer
     decisions = tmp_path / "decisions.csv"
-    run = paths.Run("mine")
-    answers = iter(["x", "s", "two words", "d", "", "q"])
-    open_pairs = review.open_pairs(run, decisions)
-    count = review.ask_about_pairs(open_pairs, decisions, "ann", lambda _: next(answers))
-    assert count == 2 and len(review.open_pairs(run, decisions)) == len(open_pairs) - 2
-    rows = read_decisions(decisions)
-    assert rows.decision.tolist() == ["same", "different"] and rows.note[0] == "two words"
+    rows = pd.read_csv(folder / "pairs.csv")[["account_a", "account_b"]].head(2)
+    rows.assign(decision=["same", "different"]).to_csv(decisions, index=False)
     assert main(["mine", str(invented), "--names", "--decisions", str(decisions)]) == 0
     again = pd.read_csv(folder / "pairs.csv")
     assert "newcomer" not in {*again.account_a, *again.account_b}
@@ -205,27 +198,6 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
     assert {"demo-0003 + newcomer", "newcomer + demo-0003"} & names
     rejected = {rows.account_a[1], rows.account_b[1]}
     assert rejected not in [set(pair) for pair in zip(again.account_a, again.account_b)]
-
-
-def test_review_by_command(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["review", "a.csv", "x", "y", "same", "--who", "ann", "--note", "I asked"]) == 0
-    assert main(["review", "b.csv", "x", "z", "different"]) == 0
-    assert main(["review", "a.csv", "--add", "b.csv"]) == 0
-    assert capsys.readouterr().out.count("csv: 1\n") == 3
-    rows = read_decisions("a.csv")
-    assert list(rows) == list(COLUMNS) and rows.account_b.tolist() == ["y", "z"]
-    assert rows.who[0] == "ann" and rows.note[0] == "I asked" and rows.when[0].endswith("Z")
-    for words, message in (
-        (["a.csv", "x", "y", "different"], "both 'same' and 'different'"),
-        (["a.csv", "x", "y"], "name two accounts and a decision"),
-        (["a.csv", "x", "y", "perhaps"], "'perhaps' is no decision"),
-        (["a.csv"], "nobody can be asked here"),
-    ):
-        assert main(["review", *words]) == 1
-        assert message in capsys.readouterr().err
-    with pytest.raises(ValueError, match="run `python -m helpers mine` first"):
-        review.open_pairs(paths.Run("mine"), tmp_path / "a.csv")
 
 
 def test_pairs_that_are_not_shown_are_counted(answer, record):

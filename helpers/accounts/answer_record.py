@@ -190,7 +190,7 @@ def _pairs(answer, progress):
     pairs = []
     with answer.gallery.model.inference():
         for pair in progress(list(shown_pairs(answer).itertuples())):
-            evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b, answer.costs)
+            evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b)
             pairs.append(_pair_record(pair, evidence, answer.shown_names))
     worth_reading = int(answer.pairs.state.isin([LINKED, LIKELY]).sum())
     return {"pairs": pairs, "pairs_more": worth_reading - len(pairs)}
@@ -215,7 +215,10 @@ def _pair_record(pair, evidence: PairEvidence, names):
     shown = [shown_name(name, names) for name in (pair.account_a, pair.account_b)]
     sentences += evidence_sentences(evidence, shown)
     if evidence.words_of_topic:
-        sentences.append(_topic_sentence(pair, evidence))
+        sentences.append(
+            f"Features with words of their common topic add {evidence.part_of_topic:+.2f} to the "
+            f"score of {evidence.score:.2f}."
+        )
     return record | {
         "key_a": _key(pair.account_a, names),
         "key_b": _key(pair.account_b, names),
@@ -236,17 +239,6 @@ def _pair_record(pair, evidence: PairEvidence, names):
             "directions. The probability also depends on how well both accounts fit all others."
         ),
     }
-
-
-def _topic_sentence(pair, evidence):
-    """Say what remains of a pair without the words of its common topic."""
-    probability = percent(evidence.probability_without_topic)
-    if probability == percent(pair.probability):
-        return "Without the words of their common topic the probability is the same."
-    return (
-        f"Without the words of their common topic the probability is {probability} instead of "
-        f"{percent(pair.probability)}."
-    )
 
 
 def _key(name, names):

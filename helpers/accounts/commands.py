@@ -211,7 +211,6 @@ def _match(options, encoder, sides, decisions, targets):
             f"{options.run}-{letter}",
             encoder,
             where=where,
-            max_accounts=reading.MAX_SCORED_ACCOUNTS,
         )
         for letter, (location, where) in zip("ab", sides, strict=True)
     ]

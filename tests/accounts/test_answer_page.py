@@ -222,5 +222,6 @@ def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer):
     few = answer.accounts.head(6).assign(problem=answers.EQUALLY_LIKELY)
     (sentence,) = answer_text.unjudged_sentences(replace(answer, accounts=few))
     assert "6 with posts that are as much like those of any other account here" in sentence
-    small = replace(answer, gallery=answer.gallery.without_accounts(answer.gallery.names[20:]))
+    gallery = answer.posts.gallery(answer.gallery.encoder, answer.gallery.targets[np.arange(20)])
+    small = replace(answer, gallery=gallery)
     assert "so so" not in " ".join(answer_text.answer_sentences(small))

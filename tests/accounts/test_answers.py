@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answer_text, answers, decided_pairs, languages
+from helpers.accounts import answer_text, answers, languages
 from helpers.accounts.answers import (
     LIKELY,
     LINKED,
@@ -247,28 +247,6 @@ def test_an_account_that_is_not_there_is_named(mine, encoder):
         answer_question(mine, encoder, Question(accounts=("nosuch",)))
     with pytest.raises(ValueError, match="k"):
         Question.of({"k": 0}, "mine")
-
-
-def test_decisions_are_read_as_they_were_added(tmp_path):
-    path = tmp_path / "decisions.csv"
-    assert (
-        decided_pairs.add_decisions(path, decisions(("a", "b", "same"), ("c", "d", "later"))) == 2
-    )
-    assert (
-        decided_pairs.add_decisions(path, decisions(("b", "a", "same"), ("d", "c", "different")))
-        == 1
-    )
-    rows = decided_pairs.read_decisions(path)
-    assert rows[["account_a", "account_b", "decision"]].to_numpy().tolist() == [
-        ["a", "b", "same"],
-        ["d", "c", "different"],
-    ]
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match="both 'same' and 'different'"):
-        decided_pairs.add_decisions(path, decisions(("a", "b", "different")))
-    with pytest.raises(ValueError, match="'maybe' is none of"):
-        decided_pairs.add_decisions(path, decisions(("a", "x", "maybe")))
-    assert path.read_bytes() == before
 
 
 def test_decisions_that_cannot_be_heeded_are_said(mine, encoder):

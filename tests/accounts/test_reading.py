@@ -5,7 +5,6 @@ import gzip
 import json
 import lzma
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -134,12 +133,6 @@ def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
     pd.concat([frame, rare]).to_csv(tmp_path / "c.csv", index=False)
     mine = reading.read_posts(Run("some"), str(tmp_path / "c.csv"), encoder)
     assert mine.card["accounts_with_few_posts"] == 1 and len(mine.names) == 6
-
-
-def test_only_the_largest_are_kept(tmp_path, encoder):
-    written(tmp_path / "a.csv", authors=6)
-    mine = reading.read_posts(Run("most"), str(tmp_path / "a.csv"), encoder, max_accounts=4)
-    assert mine.card["accounts_beyond_the_largest"] == 2 and len(mine.gallery(encoder)) == 4
 
 
 def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
@@ -286,7 +279,11 @@ def many(monkeypatch):
         monkeypatch.setattr(reading, name, count)
 
 
-def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery, many):
+@pytest.mark.parametrize("block", [7, 1000])
+def test_of_many_accounts_those_that_matter_are_compared(
+    mine, encoder, gallery, many, block, monkeypatch
+):
+    monkeypatch.setattr(reading, "BLOCK_ACCOUNTS", block)
     part = mine.gallery_for(encoder, mine.samples(["newcomer"]))
     assert len(part) + part.beyond == 41 > len(part) >= 30 and part.drawn.sum() == 30
     vectors = encoder.vectors(mine.samples(list(mine.names)), True)
@@ -299,56 +296,6 @@ def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery,
     assert partial.score[0] > whole.score[0] / 2
     part_of_eight = mine.gallery_for(encoder, mine.samples(list(mine.names[:8])))
     assert set(mine.names[:8]) <= set(part_of_eight.names)
-
-
-def test_a_part_of_a_gallery_is_kept_and_grown_as_one(mine, encoder, many, tmp_path):
-    part = mine.gallery_for(encoder, mine.samples(["newcomer"]))
-    part.save(tmp_path)
-    loaded = AccountGallery.load(encoder, tmp_path)
-    assert (loaded.drawn == part.drawn).all() and loaded.beyond == part.beyond
-    grown = loaded.with_accounts(
-        [["A wholly new account.", "It says this and that."]], ["new"], [[1700000000, 1700003600]]
-    )
-    assert not grown.drawn[-1] and grown.drawn.sum() == 30
-    fewer = grown.without_accounts(["new", part.names[part.drawn][0]])
-    assert fewer.drawn.sum() == 29 and len(fewer) == len(part) - 1
-
-
-def test_vectors_that_are_made_in_chunks_are_the_same(mine, encoder, monkeypatch):
-    whole = mine._make_vectors(encoder)
-    monkeypatch.setattr(reading, "CHUNK_ACCOUNTS", 7)
-    assert len(whole) > 14
-    np.testing.assert_allclose(mine._make_vectors(encoder), whole, atol=1e-3)
-
-
-def test_vectors_are_kept_for_these_posts_and_this_encoder(tmp_path, encoder, monkeypatch):
-    embedded = []
-    original = type(encoder).vectors
-    monkeypatch.setattr(
-        type(encoder),
-        "vectors",
-        lambda self, samples, *rest: (
-            embedded.append(len(samples)),
-            original(self, samples, *rest),
-        )[1],
-    )
-    written(tmp_path / "a.csv", authors=6)
-    first = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
-    vectors = first.vectors(encoder)
-    second = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
-    np.testing.assert_array_equal(second.vectors(encoder), vectors)
-    assert embedded == [6], "read again, not made again"
-    changed = [
-        member | {"weight": 0.5 if member["name"] == "hours" else member["weight"]}
-        for member in encoder.uses["alone_hours"].members
-    ]
-    uses = {"alone_hours": replace(encoder.uses["alone_hours"], members=changed)}
-    other = type(encoder)(encoder.tokenizer, encoder.members, encoder.uses | uses, {})
-    assert np.abs(second.vectors(other) - vectors).max() > 0.01 and embedded == [6, 6]
-    fewer = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder, max_accounts=4)
-    assert len(fewer.vectors(encoder)) == 4
-    fewer.vectors_path.write_bytes(fewer.vectors_path.read_bytes()[:-5])
-    assert len(fewer.vectors(encoder)) == 4 and embedded == [6, 6, 4, 4], "damaged, so made anew"
 
 
 def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, many):

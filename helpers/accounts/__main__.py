@@ -1,4 +1,4 @@
-"""The command line: ``authorbook encode | nearest | compare | match | mine``.
+"""The command line: ``authorbook encode | match | mine``.
 
 Posts come as CSV, TSV, JSON lines or Parquet, with columns of any name, and are cleaned as notebook
 01 cleans them. Accounts are shown by pseudonyms unless --names is given. No answer is proof: a
@@ -15,19 +15,12 @@ from ..core.paths import PROGRAM
 
 COMMANDS = {  # command -> its positional arguments, and what it does
     "encode": ("posts out", "write the vectors of all accounts to a Parquet file"),
-    "nearest": ("posts account", "rank the accounts that are most similar to one account"),
-    "compare": (
-        "posts others",
-        "rank the accounts of a second file for each account of a first one",
-    ),
     "match": (
         "posts [others]",
         "tell which accounts of two lists belong to one person, all decided together",
     ),
     "mine": ("posts", "find accounts that may be one person's, and make a page of the answer"),
 }
-
-PRIOR_HELP = "probability of a second account ({})"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -75,27 +68,24 @@ def _add_options(name, add) -> None:
     add("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
     if name == "match":
         _add_match_options(add)
-    elif name != "encode":
-        prior = 0.0 if name == "mine" else 0.05
-        default = "estimated" if name == "mine" else prior
-        add("--prior", type=float, default=prior, help=PRIOR_HELP.format(default))
+    if name == "mine":
+        prior_help = "probability of a second account (estimated)"
+        add("--prior", type=float, default=0.0, help=prior_help)
         add("-k", type=int, default=5, help="candidates of each account (5)")
     if name in ("encode", "match"):
         add("--force", action="store_true", help="replace an existing file of any kind")
     if name in ("match", "mine"):
+        accounts_help = "accounts to ask about, whose pairs are printed (default: all)"
+        add("--accounts", nargs="*", default=[], help=accounts_help)
         add(
             "--decisions", help="a CSV file of pairs that are known: account_a, account_b, decision"
         )
-    if name == "mine":
-        add("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
 
 
 def _add_match_options(add) -> None:
     """Add the options of the command ``match`` to its parser."""
     add("--side", help="one file's column with two values, one for each list")
     add("--overlap", type=float, help="share of the shorter list that has a partner (estimated)")
-    apart_help = "two accounts that both posted in the same minute, twice, are two people's"
-    add("--apart-in-time", action="store_true", help=apart_help)
     add("--out", help="the CSV file to write (matches.csv in the run's folder)")
 
 

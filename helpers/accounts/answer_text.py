@@ -391,10 +391,6 @@ def _number(count):
 
 def own_calibration_sentence(answer: Answer) -> str:
     """Say on whose posts the probabilities were fitted."""
-    if answer.known:
-        return (
-            f"The probabilities were fitted on the {answer.known:,} pairs that you called the same."
-        )
     if len(answer.choice.fitted):
         return (
             f"The probabilities were fitted on {len(answer.choice.fitted):,} of your own accounts, "

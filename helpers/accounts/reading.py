@@ -187,8 +187,7 @@ def read_posts(
     Parameters
     ----------
     run : Run
-        the run whose folder, ``outputs/<run>/``, takes the files that are made; an earlier
-        ``rankings.parquet`` in it is deleted.
+        the run whose folder, ``outputs/<run>/``, takes the files that are made.
     location : str
         path of the file.
     encoder : AuthorEncoder
@@ -227,7 +226,6 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where):
         options={"where": where} if where else {},
         pseudonymise=pseudonymise,
     )
-    (run.folder / "rankings.parquet").unlink(missing_ok=True)  # it may be a ranking of other posts
     card, texts_path = _collect_with_texts(run, config)
 
     whole_store = tokenise_posts(run, encoder.tokenizer)

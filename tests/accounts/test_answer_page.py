@@ -182,7 +182,7 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
     assert len(pd.read_csv(folder / "accounts.csv")) == 41
     log = [json.loads(line) for line in open(folder / "asked.jsonl")]
     assert log[0]["asked"] and "demo-" not in json.dumps(log)
-    linked = [{row["query"], row["target"]} for row in log[0]["linked"]]
+    linked = [{row["account_a"], row["account_b"]} for row in log[0]["linked"]]
     second_account = {pseudonym_of(name) for name in ("demo-0003", "newcomer")}
     assert all(pair == second_account for pair in linked) and len(linked) == 1
     assert str(tmp_path) not in (folder / "report.html").read_text("utf-8")

@@ -197,20 +197,6 @@ def test_the_share_of_wrong_links():
     assert share > 0 and LinkErrors(10, 0, 0, 0).wrong_share(0.1) is None
 
 
-def test_accounts_that_a_person_joined_calibrate_from_some_number_on(mine, encoder, monkeypatch):
-    names = list(mine.names)
-    same = list(zip(names[:8], names[8:16]))
-    unchanged, known = answers.calibrated_on_known(encoder, mine, same)
-    assert unchanged is encoder and known == 0
-    monkeypatch.setattr(answers, "MIN_KNOWN_PAIRS", 8)
-    fitted, known = answers.calibrated_on_known(encoder, mine, [*same, ("x", "y"), same[0]])
-    assert known == 8
-    use = encoder.use(True, mine.hours)
-    assert fitted.uses[use].accounts == 8
-    # pairs drawn at random are no evidence: the score gets hardly any weight
-    assert abs(fitted.uses[use].calibration.weights[0]) < encoder.uses[use].calibration.weights[0]
-
-
 def test_vectors_of_accounts_that_are_asked_about_are_not_made_again(mine, encoder):
     fresh = mine.gallery(encoder)
     shared = mine.gallery(encoder)

@@ -86,7 +86,9 @@ def accounts(run):
     own = reading.read_posts(run, str(file), encoder)
     gallery = own.gallery(encoder)
     query = [own.names[0]]
-    log.log_ranking(run, gallery.rank(gallery.accounts(query), query, 3))
+    ranking = gallery.rank(gallery.accounts(query), query, 3)
+    links = ranking.rename(columns={"query": "account_a", "target": "account_b"})
+    log.log_answer(run, query, links)
     return gallery
 
 

@@ -150,21 +150,3 @@ def findings(matched: MatchedLists) -> list[str]:
             f"{unlinked - alone:,} undecided."
         )
     return sentences
-
-
-def decision_steps(matched: MatchedLists) -> list[str]:
-    """Say what to do with the answer."""
-    steps = []
-    if len(_linked_pairs(matched)):
-        steps.append("Read the posts of the linked pairs below before you believe any of them.")
-    if not matched.pairs.known.all():
-        steps.append(
-            "Decide at each pair below: one person, two people, not yet. Save decisions.csv, and "
-            "name it with --decisions the next time: nobody else gets an account of a pair of one "
-            "person, and a pair of two people is never linked."
-        )
-    steps.append(
-        "If you know which share of the accounts is in both lists, say so with --overlap: the "
-        "probabilities depend on it."
-    )
-    return steps

@@ -49,7 +49,7 @@ def test_every_number_of_a_pair_is_that_of_the_tables(answer, record):
     assert record["counts"] == {
         state: counts.get(state, 0) for state in (LINKED, LIKELY, NOT_LINKED, UNJUDGED)
     }
-    for sentence in [record["headline"], *record["sentences"], *record["errors"], *record["next"]]:
+    for sentence in [record["headline"], *record["sentences"]]:
         assert " ".join(sentence.split()) in page
 
 
@@ -131,23 +131,43 @@ def test_the_headline_is_the_user_s_answer(answer, states, words):
         assert headline.endswith("linked, with probabilities from 93% to 97%; a link needs 91%.")
 
 
-def test_how_often_a_link_is_wrong_is_said_or_why_not(answer):
+def test_how_often_a_link_is_wrong_is_said_or_why_not(answer, record):
     costs = answer.costs.model_copy(update={"prior": 0.1})
     some = replace(answer, errors=LinkErrors(100, 60, 2, 1), costs=costs)
-    text = " ".join(answer_text.error_sentences(some))
+
+    def said_of(changed):
+        return visible(answer_page.render(record | answer_record.numbers(changed)))
+
+    text = said_of(some)
     assert "60 of the 100 were linked with their own half, 40 were missed" in text
     assert "the right half was taken away" in text
     assert "1 of the 100 was linked with somebody else" in text
     assert "about 15 in 100 such links will be wrong; it may be up to 42 in 100, since" in text
-    certain = replace(some, errors=LinkErrors(100, 99, 0, 0))
-    text = " ".join(answer_text.error_sentences(certain))
+    text = said_of(replace(some, errors=LinkErrors(100, 99, 0, 0)))
     assert "99 of the 100 were linked with their own half, 1 was missed" in text
     assert "hardly a link will be wrong, as far as this test shows; it may be up to" in text
-    all_found = replace(some, errors=LinkErrors(100, 100, 0, 0))
-    text = " ".join(answer_text.error_sentences(all_found))
+    text = said_of(replace(some, errors=LinkErrors(100, 100, 0, 0)))
     assert "100 of the 100 were linked with their own half. In a second test" in text
-    none = " ".join(answer_text.error_sentences(replace(answer, errors=None)))
-    assert "cannot be said for this file. The test needs 30 accounts" in none
+    text = said_of(replace(some, errors=LinkErrors(100, 0, 0, 0)))
+    assert "None of them was linked with its own half" in text
+    text = said_of(replace(answer, errors=None))
+    assert "cannot be said for this file. The test needs 30 accounts" in text
+
+
+@pytest.mark.parametrize(
+    "count, step",
+    [
+        (LINKED, "Read the posts of each linked pair below"),
+        (LIKELY, "Likely pairs are a reason to look, not to act"),
+        (NOT_LINKED, "say so with the option --prior"),
+        (UNJUDGED, "Nothing here is a reason to act"),
+    ],
+)
+def test_the_next_step_follows_from_the_states(record, count, step):
+    counts = dict.fromkeys(record["counts"], 0) | {count: 2}
+    page = visible(answer_page.render(record | {"counts": counts, "highest_probability": 0.1}))
+    assert step in page
+    assert ("Decide at each pair below" in page) == (count != UNJUDGED)
 
 
 def test_probabilities_are_never_rounded_to_certainty():
@@ -210,12 +230,12 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
     assert "more linked or likely" not in visible(answer_page.render(record))
 
 
-def test_the_guess_is_explained_as_it_was_made(answer):
-    assert "estimated from the posts of those that were asked about" in answer_text.asked_sentence(
-        answer
-    )
-    few = replace(answer, queries=answer.queries[:29])
-    assert "always this one for fewer than 30 accounts" in answer_text.asked_sentence(few)
+def test_the_guess_is_explained_as_it_was_made(answer, record):
+    page = visible(answer_page.render(record))
+    assert "estimated from the posts of those that were asked about" in page
+    few = answer_record.numbers(replace(answer, queries=answer.queries[:29]))
+    page = visible(answer_page.render(record | few))
+    assert "always this one for fewer than 30 accounts" in page
 
 
 def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer):

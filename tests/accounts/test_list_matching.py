@@ -20,11 +20,11 @@ from helpers.accounts.encoder import ENOUGH, OWN_LIST_ACCOUNTS
 from helpers.accounts.list_matching import COLUMNS, TwoLists, decide, match_lists
 from helpers.accounts.match_page import MatchWords
 from helpers.accounts.pair_evidence import list_pair_evidence
-from helpers.accounts.validation import subset_of_accounts
 from helpers.core.paths import Run
 from helpers.evaluation.candidates import all_candidates
 from helpers.evaluation.matching import MatchConfig
 from helpers.sources import open_source
+from tests.accounts.subsets import subset_of_accounts
 
 ONLY_A = range(0, 30)  # numbers of invented accounts
 IN_BOTH = range(30, 66)

@@ -16,6 +16,7 @@ from helpers.accounts.gallery import NOBODY, AccountGallery
 from helpers.accounts.samples import UNKNOWN_TOPIC, NoPosts, samples_of, texts_of
 from helpers.core.paths import Run
 from helpers.corpus.collect import parts_folder
+from tests.accounts.subsets import subset_of_accounts
 
 
 @pytest.fixture(autouse=True)
@@ -178,9 +179,7 @@ def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monk
 
 
 def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
-    choice = validation.choose_calibration(
-        validation.subset_of_accounts(mine, np.arange(10)), encoder
-    )
+    choice = validation.choose_calibration(subset_of_accounts(mine, np.arange(10)), encoder)
     assert choice.encoder is encoder and list(choice.metrics) == ["shipped"]
     assert "too few" in choice.messages[0] and "shipped calibration is used" in choice.messages[1]
 
@@ -392,7 +391,7 @@ def test_an_empty_topic_loses_no_post(tmp_path, encoder, capsys):
 
 
 def test_a_map_is_not_fitted_on_galleries_too_small(mine, encoder):
-    few = validation.subset_of_accounts(mine, np.arange(20))
+    few = subset_of_accounts(mine, np.arange(20))
     with pytest.raises(ValueError, match="calibration needs 30 accounts"):
         encoder.calibrated_on(few.store, few.hours)
     used = encoder.calibrated_on(mine.store, mine.hours).uses[encoder.use(True, mine.hours)]

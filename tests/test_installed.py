@@ -20,9 +20,7 @@ BUILD = "import sys; from hatchling import build; print(build.build_wheel(sys.ar
 FOREIGN = 'raise RuntimeError("the package helpers of this folder was imported")\n'
 # command -> its words, and what it prints
 COMMANDS = {
-    "nearest": (["posts.csv", "newcomer", "--names"], "nobody of these"),
     "encode": (["posts.csv", "vectors.parquet"], "accounts x 1028 -> vectors.parquet"),
-    "compare": (["year-1.csv", "year-2.csv"], "(first file)"),
     "match": (["year-1.csv", "year-2.csv"], "authorbook/outputs/mine/matches.csv"),
     "mine": (["posts.csv"], "authorbook/outputs/mine/report.html"),
 }
@@ -36,7 +34,7 @@ from importlib.metadata import entry_points
 from authorbook.runs.__main__ import main as run_notebooks
 commands = {name: (script.load(), words) for name, words in json.loads(sys.argv[1]).items()}
 commands["runs"] = (run_notebooks, ["demo", "--list"])
-commands["nobody"] = (script.load(), ["nearest", "posts.csv", "nosuch", "--names"])
+commands["nobody"] = (script.load(), ["mine", "posts.csv", "--accounts", "nosuch", "--names"])
 for name, (main, words) in commands.items():
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):

@@ -1,4 +1,4 @@
-"""The command line: ``authorbook encode | nearest | compare | match | mine | review | ...``.
+"""The command line: ``authorbook encode | match | mine``.
 
 Posts come as CSV, TSV, JSON lines or Parquet, with columns of any name, and are cleaned as notebook
 01 cleans them. Accounts are shown by pseudonyms unless --names is given. No answer is proof: a
@@ -15,28 +15,12 @@ from ..core.paths import PROGRAM
 
 COMMANDS = {  # command -> its positional arguments, and what it does
     "encode": ("posts out", "write the vectors of all accounts to a Parquet file"),
-    "nearest": ("posts account", "rank the accounts that are most similar to one account"),
-    "compare": (
-        "posts others",
-        "rank the accounts of a second file for each account of a first one",
-    ),
     "match": (
         "posts [others]",
         "tell which accounts of two lists belong to one person, all decided together",
     ),
     "mine": ("posts", "find accounts that may be one person's, and make a page of the answer"),
-    "review": (
-        "decisions [account_a] [account_b] [decision]",
-        "decide about pairs of accounts, and keep the decisions in a file",
-    ),
-    "linkage-risk": (
-        "posts",
-        "measure how many authors of a corpus could be linked again by style, before its release",
-    ),
 }
-
-RUN_HELP = "the folder in outputs/ to work in (mine)"
-PRIOR_HELP = "probability of a second account ({})"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -57,12 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from . import commands, linkage_risk_command  # not at the top: this import takes seconds
+    from . import commands  # not at the top: this import takes seconds
 
-    if options.command == "linkage-risk":
-        linkage_risk_command.linkage_risk(options)
-    else:
-        getattr(commands, options.command)(options)
+    getattr(commands, options.command)(options)
 
 
 # Return the parser with one subcommand for each of COMMANDS.
@@ -73,10 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         add = commands.add_parser(name, help=purpose, description=purpose).add_argument
         for argument in arguments.split():
             add(argument.strip("[]"), nargs="?" if argument.startswith("[") else None)
-        if name == "review":
-            _add_review_options(add)
-        else:
-            _add_options(name, add)
+        _add_options(name, add)
     return parser
 
 
@@ -86,54 +64,28 @@ def _add_options(name, add) -> None:
         add(f"--{kind}", help=f"the file's column of the {kind} (guessed)")
     add("--time", help='the file\'s column of the time (guessed); "none" goes without times')
     add("--encoder", default="open-small", help="name of one that ships, or a folder (open-small)")
-    if name == "linkage-risk":
-        _add_risk_options(add)
-        return
-    add("--run", default="mine", help=RUN_HELP)
+    add("--run", default="mine", help="the folder in outputs/ to work in (mine)")
     add("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
     if name == "match":
         _add_match_options(add)
-    elif name != "encode":
-        prior = 0.0 if name == "mine" else 0.05
-        default = "estimated" if name == "mine" else prior
-        add("--prior", type=float, default=prior, help=PRIOR_HELP.format(default))
+    if name == "mine":
+        prior_help = "probability of a second account (estimated)"
+        add("--prior", type=float, default=0.0, help=prior_help)
         add("-k", type=int, default=5, help="candidates of each account (5)")
     if name in ("encode", "match"):
         add("--force", action="store_true", help="replace an existing file of any kind")
     if name in ("match", "mine"):
+        accounts_help = "accounts to ask about, whose pairs are printed (default: all)"
+        add("--accounts", nargs="*", default=[], help=accounts_help)
         add(
             "--decisions", help="a CSV file of pairs that are known: account_a, account_b, decision"
         )
-    if name == "mine":
-        add("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
-
-
-def _add_review_options(add) -> None:
-    """Add the options of the command ``review`` to its parser."""
-    add("--run", default="mine", help=RUN_HELP)
-    add("--who", default="", help="who decides")
-    add("--note", default="", help="a remark about the decision that is named")
-    add("--add", help="another file of decisions, whose decisions are added")
-
-
-def _add_risk_options(add) -> None:
-    """Add the options of the command ``linkage-risk`` to its parser."""
-    add("--run", default="linkage-risk", help="the folder in outputs/ to work in (linkage-risk)")
-    split_help = (
-        "what an adversary knows: the older half of each author's posts, or any half (time)"
-    )
-    add("--split", choices=("time", "half"), default="time", help=split_help)
-    authors_help = "of more authors so many are drawn at random (5000)"
-    add("--max-authors", type=int, default=5000, help=authors_help)
-    add("--seed", type=int, default=0, help="seed of halves, of drawn authors and intervals (0)")
 
 
 def _add_match_options(add) -> None:
     """Add the options of the command ``match`` to its parser."""
     add("--side", help="one file's column with two values, one for each list")
     add("--overlap", type=float, help="share of the shorter list that has a partner (estimated)")
-    apart_help = "two accounts that both posted in the same minute, twice, are two people's"
-    add("--apart-in-time", action="store_true", help=apart_help)
     add("--out", help="the CSV file to write (matches.csv in the run's folder)")
 
 

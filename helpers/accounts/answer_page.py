@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..core.artifacts import atomic_write, make_folder, write_json
 from ..core.escaping import without_formulas
+from ..core.paths import PROGRAM
 from .answer_record import SAME_TEXTS, accounts_table, pairs_table, same_texts_table
 from .answer_text import pairs_title
 from .answers import Answer
@@ -33,6 +34,7 @@ def render(record: dict) -> str:
         "files": (PAIRS, ACCOUNTS, RECORD),
         "table": PAIRS,
         "accounts_title": "accounts",
+        "program": PROGRAM,
     }
     return render_page("answer_page", record | fields | script_fields())
 

@@ -8,26 +8,24 @@ import pandas as pd
 
 from ..core.messages import printable
 from .answer_text import (
-    CARE,
     answer_sentences,
     asked_sentence,
-    baseline_sentences,
-    error_sentences,
     headline,
-    next_steps,
-    own_calibration_sentence,
     percent,
     read_sentences,
     same_texts_sentences,
     set_aside_sentence,
     shown_name,
 )
-from .answers import LIKELY, LINKED, STATES, Answer
+from .answers import FEW_POSTS, FEW_WORDS, LIKELY, LINKED, STATES, Answer
+from .encoder import ENOUGH
 from .gallery import UNJUDGED
 from .merging import JOINER
 from .pair_evidence import PairEvidence, evidence_sentences, pair_evidence
 from .samples import MIN_POSTS, MOST_POSTS
 from .set_aside import REASONS, SET_ASIDE, problem_text
+from .unjudged import UNCHECKED, UNREADABLE
+from .validation import MIN_POSTS_OF_HALF
 
 MAX_SHOWN = 20  # pairs that are shown with their evidence,
 MAX_LIKELY_SHOWN = 10  # and so many at most where the last ones are only likely
@@ -69,29 +67,17 @@ def answer_record(answer: Answer, file_name: str, encoder: str, progress: Callab
     return {
         "file": printable(file_name),
         "encoder": encoder,
-        **_sentences(answer, printable(file_name)),
-        "same_texts": same_texts_record(answer.same_texts, answer.shown_names, SAME_TEXTS),
-        **_numbers(answer),
-        **_pairs(answer, progress),
-        **_unjudged(answer),
-        "set_aside": set_aside_record(_set_aside(answer), answer.shown_names, MAX_SET_ASIDE),
-    }
-
-
-def _sentences(answer, file_name):
-    """Return what the page says in words."""
-    return {
         "read": read_sentences(answer),
         "asked": asked_sentence(answer),
         "headline": headline(answer),
         "sentences": answer_sentences(answer),
-        "errors": error_sentences(answer),
-        "calibration": own_calibration_sentence(answer),
-        "baseline": baseline_sentences(answer),
         "messages": answer.choice.messages,
         "measured_elsewhere": answer.gallery.encoder.card.get("errors", ""),
-        "next": next_steps(answer, file_name),
-        "care": CARE,
+        "same_texts": same_texts_record(answer.same_texts, answer.shown_names, SAME_TEXTS),
+        **numbers(answer),
+        **_pairs(answer, progress),
+        **_unjudged(answer),
+        "set_aside": set_aside_record(_set_aside(answer), answer.shown_names, MAX_SET_ASIDE),
     }
 
 
@@ -170,18 +156,55 @@ def _set_aside(answer):
     return set_aside[~set_aside.account.isin(joined)]
 
 
-def _numbers(answer):
-    """Return the prior, what follows from it, and counts."""
+def numbers(answer: Answer) -> dict:
+    """Return the prior, what follows from it, counts, and how the answer was checked."""
     counts = answer.pairs.state.value_counts()
-    link_errors = None
-    if answer.errors is not None:
-        link_errors = asdict(answer.errors)
+    problems = "; ".join(answer.accounts.problem)
+    costs = answer.costs
+    few_queries = len(answer.queries) < ENOUGH or not answer.gallery.normalised
     return {
-        "threshold": answer.costs.min_probability,
-        "prior": answer.costs.prior,
+        "threshold": costs.min_probability,
+        "prior": costs.prior,
+        "is_prior_estimated": not few_queries,
+        "false_link_cost": costs.false_accept / costs.miss,
         "highest_probability": answer.highest_probability,
         "counts": {state: int(counts.get(state, 0)) for state in STATES},
-        "link_errors": link_errors,
+        "link_errors": _link_errors(answer),
+        "enough": ENOUGH,
+        "posts_of_halves": 2 * MIN_POSTS_OF_HALF,
+        "able": int(answer.choice.able),
+        "fitted": len(answer.choice.fitted),
+        "baseline": _baseline(answer.compared),
+        "few_posts_or_words": FEW_POSTS in problems or FEW_WORDS in problems,
+        "unread_language": UNCHECKED in problems or UNREADABLE in problems,
+        "names_shown": bool(answer.shown_names),
+    }
+
+
+def _link_errors(answer):
+    """Return counts of links among halves, and the share of wrong links; None without a test."""
+    errors = answer.errors
+    if errors is None:
+        return None
+    shares = {
+        "wrong_share": errors.wrong_share(answer.costs.prior),
+        "most_wrong_share": errors.most_wrong_share(answer.costs.prior),
+    }
+    return asdict(errors) | shares
+
+
+def _baseline(compared):
+    """Return the encoder beside the best TF-IDF on halves; None where nothing was compared."""
+    if compared.empty:
+        return None
+    encoder, count, difference = compared.itertuples()
+    return {
+        "encoder": encoder.value,
+        "count": count.value,
+        "name": count.Index,
+        "difference": difference.value,
+        "low": difference.low,
+        "high": difference.high,
     }
 
 
@@ -190,7 +213,7 @@ def _pairs(answer, progress):
     pairs = []
     with answer.gallery.model.inference():
         for pair in progress(list(shown_pairs(answer).itertuples())):
-            evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b, answer.costs)
+            evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b)
             pairs.append(_pair_record(pair, evidence, answer.shown_names))
     worth_reading = int(answer.pairs.state.isin([LINKED, LIKELY]).sum())
     return {"pairs": pairs, "pairs_more": worth_reading - len(pairs)}
@@ -215,7 +238,10 @@ def _pair_record(pair, evidence: PairEvidence, names):
     shown = [shown_name(name, names) for name in (pair.account_a, pair.account_b)]
     sentences += evidence_sentences(evidence, shown)
     if evidence.words_of_topic:
-        sentences.append(_topic_sentence(pair, evidence))
+        sentences.append(
+            f"Features with words of their common topic add {evidence.part_of_topic:+.2f} to the "
+            f"score of {evidence.score:.2f}."
+        )
     return record | {
         "key_a": _key(pair.account_a, names),
         "key_b": _key(pair.account_b, names),
@@ -236,17 +262,6 @@ def _pair_record(pair, evidence: PairEvidence, names):
             "directions. The probability also depends on how well both accounts fit all others."
         ),
     }
-
-
-def _topic_sentence(pair, evidence):
-    """Say what remains of a pair without the words of its common topic."""
-    probability = percent(evidence.probability_without_topic)
-    if probability == percent(pair.probability):
-        return "Without the words of their common topic the probability is the same."
-    return (
-        f"Without the words of their common topic the probability is {probability} instead of "
-        f"{percent(pair.probability)}."
-    )
 
 
 def _key(name, names):

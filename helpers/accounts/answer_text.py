@@ -6,12 +6,10 @@ from pathlib import Path
 import pandas as pd
 
 from ..core.messages import printable
-from ..core.paths import PROGRAM
 from ..corpus.loss_lines import NAME_FORMS, PLACEHOLDER_AUTHOR
 from . import languages
 from .answers import (
     FEW_POSTS,
-    FEW_WORDS,
     LIKELY,
     LINKED,
     MIN_LIKELY,
@@ -22,32 +20,17 @@ from .answers import (
 from .encoder import ENOUGH
 from .gallery import UNJUDGED
 from .merging import JOINER
+from .pages import percent
 from .reading import NO_HOURS
 from .samples import MAX_TOKENS, MOST_POSTS
 from .set_aside import REASONS
 from .unjudged import UNCHECKED, UNREADABLE
-from .validation import MIN_POSTS_OF_HALF
 
 MAX_UNKNOWN = 5  # names in decisions that the file does not have, and are shown
 MAX_NAMED = 5  # accounts that cannot be judged, which are named at the top
 MAX_SET_ASIDE_NAMED = 3  # accounts that are set aside for one reason, which are named in a sentence
 DROPPED = "dropped_"  # begins the names of a data card's counts of dropped rows
 DATA_CARD = Path(__file__).parents[1] / "corpus" / "data_card.csv"
-
-
-def percent(probability: float) -> str:
-    """Return a probability as text; none is rounded to certainty or impossibility.
-
-    Parameters
-    ----------
-    probability : float
-        between 0 and 1
-    """
-    if probability > 0.995:
-        return "over 99%"
-    if probability < 0.005:
-        return "under 1%"
-    return f"{probability:.0%}"
 
 
 def shown_name(name: str, names: dict[str, str]) -> str:
@@ -325,189 +308,6 @@ def _kinds_of_problem(account):
     return kinds
 
 
-def error_sentences(answer: Answer) -> list[str]:
-    """Say how often a link like these is wrong, or why this cannot be said."""
-    if answer.errors is None:
-        return [
-            "How often a link is wrong cannot be said for this file. The test needs "
-            f"{ENOUGH} accounts with {2 * MIN_POSTS_OF_HALF} posts or more, which are cut into "
-            f"halves; here {_number(answer.choice.able).lower()} "
-            f"{_has(answer.choice.able)} so many."
-        ]
-    errors = answer.errors
-    tried = (
-        f"As a test, we cut {errors.accounts:,} of your accounts into an older and a newer half, "
-        "as if these were two accounts."
-    )
-    hidden = (
-        "In a second test the right half was taken away, so that any link would have been wrong: "
-        f"{_number(errors.wrong_alone).lower()} of the {errors.accounts:,} "
-        f"{_was(errors.wrong_alone)} linked with somebody else."
-    )
-    share = errors.wrong_share(answer.costs.prior)
-    if share is None:
-        return [
-            f"How often a link is wrong cannot be said for this file. {tried} None of them was "
-            f"linked with its own half, so expect that second accounts are missed. {hidden}"
-        ]
-    most = errors.most_wrong_share(answer.costs.prior)
-    wrong = f"about {share * 100:.0f} in 100 such links will be wrong"
-    if share < 0.005:
-        wrong = "hardly a link will be wrong, as far as this test shows"
-    if round(most * 100) > round(share * 100):
-        wrong += f"; it may be up to {most * 100:.0f} in 100, since no more accounts were tested"
-    result = f"{errors.right:,} of the {errors.accounts:,} {_was(errors.right)} linked with"
-    missed = errors.accounts - errors.right
-    if missed:
-        result += f" their own half, {missed:,} {_was(missed)} missed."
-    else:
-        result += " their own half."
-    return [
-        f"{tried} {result} {hidden}",
-        f"If {percent(answer.costs.prior)} of the accounts have a second one, {wrong}.",
-        "The two halves of an account follow each other in time. Of second accounts that begin "
-        "months later, more are missed than in this test.",
-    ]
-
-
-def _was(count):
-    if count in (0, 1):
-        return "was"
-    return "were"
-
-
-def _has(count):
-    if count in (0, 1):
-        return "has"
-    return "have"
-
-
-def _number(count):
-    """Return a count as the first word of a sentence."""
-    if count == 0:
-        return "None"
-    return f"{count:,}"
-
-
-def own_calibration_sentence(answer: Answer) -> str:
-    """Say on whose posts the probabilities were fitted."""
-    if answer.known:
-        return (
-            f"The probabilities were fitted on the {answer.known:,} pairs that you called the same."
-        )
-    if len(answer.choice.fitted):
-        return (
-            f"The probabilities were fitted on {len(answer.choice.fitted):,} of your own accounts, "
-            "each cut in halves. With few accounts they stay close to those that come with the "
-            "encoder."
-        )
-    return (
-        "The probabilities were fitted on other people's posts, from English chats and mailing "
-        "lists."
-    )
-
-
-def baseline_sentences(answer: Answer) -> list[str]:
-    """Compare the encoder with the best TF-IDF on halves of accounts.
-
-    Parameters
-    ----------
-    answer : Answer
-        whose ``compared`` is told
-
-    Returns
-    -------
-    A sentence in plain words and one with numbers; none where nothing was compared
-    """
-    if answer.compared.empty:
-        return []
-    first, best, difference = answer.compared.index
-    rows = answer.compared
-    verdict = "does as well on these accounts, as far as they can show"
-    if rows.low[difference] > 0:
-        verdict = "does worse on these accounts"
-    elif rows.high[difference] < 0:
-        verdict = "does better on these accounts"
-    return [
-        f"A plain count of words and letters, which anybody can make without training, {verdict}.",
-        f"On the halves, the mean of 1 / rank of the right account is {rows.value[first]:.3f} by "
-        f"the encoder and {rows.value[best]:.3f} by the count, {best}. The difference is "
-        f"{rows.value[difference]:+.3f} ({rows.low[difference]:+.3f} to "
-        f"{rows.high[difference]:+.3f}).",
-    ]
-
-
-def next_steps(answer: Answer, file_name: str) -> list[str]:
-    """Say what to do with the answer.
-
-    Parameters
-    ----------
-    answer : Answer
-        what was found
-    file_name : str
-        of the posts
-    """
-    states = set(answer.pairs.state)
-    steps = []
-    if LINKED in states:
-        steps.append(
-            "Read the posts of each linked pair below, first what speaks against it. Before you "
-            "act, ask a second person, and ask whoever writes there."
-        )
-    if LIKELY in states:
-        steps.append(
-            "Likely pairs are a reason to look, not to act. Look for other traces, or run this "
-            "again when these accounts have more posts."
-        )
-    if states and not states & {LINKED, LIKELY}:
-        steps.append("Nothing here is a reason to act.")
-        steps += _steps_without_links(answer)
-    problems = "; ".join(answer.accounts.problem)
-    if problems.strip("; "):
-        steps.append("Accounts that cannot be judged are neither suspected nor cleared.")
-    if FEW_POSTS in problems or FEW_WORDS in problems:
-        steps.append("Run this again when accounts with too few posts or words have more.")
-    if UNCHECKED in problems or UNREADABLE in problems:
-        steps.append(
-            "Have somebody who knows the language read the accounts that the encoder cannot read, "
-            "or for whose language no probability was checked."
-        )
-    if (answer.pairs.state != UNJUDGED).any():
-        steps.append(
-            "Decide at each pair below, and save the decisions under the last pair. Whoever runs "
-            f"the program gives it that file: {PROGRAM} mine {file_name} --decisions "
-            "decisions.csv. Accounts of one person are then read as one account, and pairs of two "
-            "people do not come back; so say “one person” only if you know it."
-        )
-    if not answer.shown_names:
-        steps.append("Accounts have pseudonyms here; ask again with --names to see their names.")
-    return steps
-
-
-def _steps_without_links(answer):
-    """Say what helps where no pair is linked or likely."""
-    if (answer.pairs.state == UNJUDGED).all():
-        return []
-    if not _can_link(answer):
-        return [
-            "If you know that more of these accounts have a second one than we guess, say so with "
-            "the option --prior, for example --prior 0.2, and ask again."
-        ]
-    return ["If you suspect two accounts, wait until both have more posts, and ask again."]
-
-
-CARE = [
-    "Do not take a second account for an offence: people lose passwords and change addresses.",
-    "Do not act on the number alone: a probability is no proof, and some pair is always on top of "
-    "a list.",
-    "Do not act on a pair that is likely but not linked.",
-    "Do not take one topic for one person: people who write about the same things are alike. Do "
-    "not take hours of posting for one person either: people of one region share them.",
-    "Do not trust the numbers for accounts that several people share, for bots, for translated "
-    "posts, or for people who quote much.",
-]
-
-
 def who_was_asked(answer: Answer) -> str:
     """Say which accounts were compared with all others."""
     return (
@@ -518,27 +318,13 @@ def who_was_asked(answer: Answer) -> str:
 
 
 def asked_sentence(answer: Answer) -> str:
-    """Say which accounts were compared with which, and what was assumed."""
-    compared = answer.compared_accounts
-    sentence = f"All {compared:,} accounts were compared with each other."
-    if len(answer.queries) < compared:
+    """Say which accounts were compared with which."""
+    sentence = f"All {answer.compared_accounts:,} accounts were compared with each other."
+    if len(answer.queries) < answer.compared_accounts:
         sentence = who_was_asked(answer)
     if answer.gallery.beyond:
         sentence += (
             f" Of these, {answer.gallery.beyond:,} were compared by one vector each, which can "
             "miss a pair."
         )
-    return (
-        f"{sentence} We assume that {percent(answer.costs.prior)} of the accounts have a second "
-        f"one; unless you named this share with --prior, {_source_of_guess(answer)}. A link "
-        "between two strangers counts as "
-        f"{answer.costs.false_accept / answer.costs.miss:g} times as bad as a missed second "
-        f"account, so a link needs a probability of {percent(answer.costs.min_probability)}."
-    )
-
-
-def _source_of_guess(answer):
-    """Say where the share of accounts with a second one comes from, where nobody names it."""
-    if len(answer.queries) < ENOUGH or not answer.gallery.normalised:
-        return f"it is always this one for fewer than {ENOUGH} accounts"
-    return "it was estimated from the posts of those that were asked about"
+    return sentence

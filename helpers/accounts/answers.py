@@ -1,6 +1,5 @@
 """Answer which accounts of a file may be one person's: every pair once, and what it rests on."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -8,7 +7,6 @@ import pandas as pd
 from pydantic import Field
 
 from ..core.parameters import Config
-from ..evaluation import calibration
 from ..evaluation.detection import DetectionCosts
 from . import decided_pairs, languages, validation
 from .encoder import ENOUGH, AuthorEncoder
@@ -21,11 +19,9 @@ from .gallery import (
     equal_queries,
 )
 from .link_errors import LinkErrors, count_link_errors
-from .list_matching import MIN_KNOWN_PAIRS
 from .merging import merge_accounts
 from .reading import OwnPosts, as_listed, choose_queries
 from .same_texts import find_same_texts
-from .samples import MAX_TOKENS
 from .unjudged import MIN_TOKENS_TO_JUDGE, token_counts
 
 LINKED = "linked"
@@ -101,8 +97,6 @@ class Answer:
         LEAST_PROBABILITY; ``nobody`` is the probability that no other account is this person's, and
         NaN for accounts that were not asked about
     choice : the calibration that was used, and how it was judged
-    known : number of pairs that a person has called the same, on which calibration was fitted; 0
-        where it was not
     errors : links among halves of the user's accounts; None where there were too few
     compared : the encoder beside the best TF-IDF on these halves, see
         :func:`helpers.accounts.validation.compare_with_tfidf`
@@ -120,7 +114,6 @@ class Answer:
     pairs: pd.DataFrame
     accounts: pd.DataFrame
     choice: validation.CalibrationChoice
-    known: int
     errors: LinkErrors | None
     compared: pd.DataFrame
     same_texts: pd.DataFrame
@@ -147,9 +140,8 @@ def answer_question(
     """Compare the accounts of a file with each other.
 
     Accounts of a pair that was decided as the same are joined; a pair that was decided as different
-    is not compared. With MIN_KNOWN_PAIRS pairs of the same person or more, the calibration is
-    fitted on them, otherwise on halves of the user's accounts where these are enough, see
-    :func:`helpers.accounts.validation.choose_calibration`.
+    is not compared. The calibration is fitted on halves of the user's accounts where these are
+    enough, see :func:`helpers.accounts.validation.choose_calibration`.
 
     Parameters
     ----------
@@ -181,9 +173,6 @@ def answer_question(
         posts, encoder, question.costs(question.prior or LINK_COSTS.prior), question.seed
     )
     encoder = choice.encoder
-    known_encoder, known = calibrated_on_known(encoder, posts, same)
-    if known:
-        encoder = known_encoder
     listed_names = as_listed(question.accounts, posts.names)
     posts, joint_names = merge_accounts(posts, same)
     apart = [tuple(joint_names.get(name, name) for name in pair) for pair in apart]
@@ -212,7 +201,6 @@ def answer_question(
         pairs,
         accounts,
         choice,
-        known,
         errors,
         compared,
         same_texts,
@@ -238,49 +226,6 @@ def _decided(decisions, decision):
     """Return the pairs of names of which a decision was made."""
     rows = decisions[decisions.decision == decision]
     return list(zip(rows.account_a, rows.account_b, strict=True))
-
-
-def calibrated_on_known(
-    encoder: AuthorEncoder, posts: OwnPosts, same: Sequence[tuple[str, str]]
-) -> tuple[AuthorEncoder, int]:
-    """Fit the calibration on pairs that a person has called the same.
-
-    The first accounts of all pairs are compared with the second ones of all: those of one pair are
-    one person's, all others are two people's. Each account counts in one pair only.
-
-    Parameters
-    ----------
-    encoder : AuthorEncoder
-        whose weights of members stay as they are
-    posts : OwnPosts
-        all accounts, not joined
-    same : sequence of (str, str)
-        pairs of names; those that ``posts`` lacks are ignored
-
-    Returns
-    -------
-    An encoder, and the number of pairs; the same encoder and 0 where there are fewer than
-    MIN_KNOWN_PAIRS
-    """
-    used = set()
-    pairs = []
-    compared = set(posts.names[posts.store.posts_per_author() > 0])
-    for pair in same:
-        if set(pair) <= compared and not used & set(pair):
-            pairs.append(pair)
-            used.update(pair)
-    if len(pairs) < MIN_KNOWN_PAIRS:
-        return encoder, 0
-    first = posts.samples([pair[0] for pair in pairs])
-    second = posts.samples([pair[1] for pair in pairs])
-    scores = encoder.model(True, posts.hours).score_matrix(first, second, MAX_TOKENS)
-    is_same = np.eye(len(pairs), dtype=bool)
-    fitted = calibration.fit_calibration(scores.ravel(), is_same.ravel())
-    # a gallery's calibration gives odds among its targets, see ScoringConfig.llr
-    odds = replace(fitted, intercept=fitted.intercept - float(np.log(len(pairs) - 1)))
-    use = encoder.use(True, posts.hours)
-    config = replace(encoder.uses[use], calibration=odds, accounts=len(pairs))
-    return encoder.with_config(use, config), len(pairs)
 
 
 def pairs_of_ranking(ranking: pd.DataFrame, k: int) -> pd.DataFrame:

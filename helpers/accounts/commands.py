@@ -16,28 +16,19 @@ from ..core.files import check_target, write_target
 from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..corpus.loss_lines import NAME_FORMS, name_forms
-from ..evaluation.detection import DetectionCosts
 from ..sources.table import author_names, column_names
 from . import decided_pairs, list_matching, match_page, match_report, reading
 from .answer_page import write_answer
-from .answer_record import answer_record, same_texts_record, set_aside_record
+from .answer_record import answer_record, pairs_table, same_texts_record, set_aside_record
 from .answer_text import unknown_sentences, who_was_asked
-from .answers import Question, answer_question
+from .answers import LINKED, Question, answer_question
 from .encoder import AuthorEncoder
-from .gallery import LINK_COSTS, NOBODY, equal_queries
-from .log import as_ranking, log_ranking
+from .log import log_answer
 from .match_page import MatchWords, match_record
-from .passages import passage_hashes, without_passages
-from .review import ask_about_pairs, check_decision, decision_row, is_terminal, open_pairs
 from .same_texts import find_same_texts
 from .samples import spread_posts
 
-SHIPPED = (
-    f"Probabilities come from the calibration that ships; `{paths.PROGRAM} mine` checks it on your "
-    "accounts."
-)
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
-EQUAL_SHOWN = 5  # queries named where their accounts have equal ratios
 VECTOR_COLUMNS = ["account", "posts", "vector"]
 
 
@@ -55,7 +46,7 @@ def encode(options: Namespace) -> None:
     if Path(options.out).suffix.lower() != ".parquet":
         raise ValueError(
             f"{options.out}: vectors are written as Parquet, so name a file that ends in .parquet; "
-            f"to compare two files of posts: {paths.PROGRAM} compare {options.posts} {options.out}"
+            f"to compare two files of posts: {paths.PROGRAM} match {options.posts} {options.out}"
         )
     target = (options.out, [options.posts], _has_vectors, options.force)
     check_target(*target)
@@ -79,55 +70,6 @@ def _write_vectors(target, encoder, posts, names):
     with write_target(*target) as partial:
         frame.to_parquet(partial, index=False)
     print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {target[0]}")
-
-
-def nearest(options: Namespace) -> None:
-    """Print the accounts of a file that are most similar to one of them, best first."""
-    encoder = AuthorEncoder.load(options.encoder)
-    with _folders(options.run):
-        posts, names = _read(options, options.posts, options.run, encoder)
-        queries = reading.choose_queries(posts, [options.account])
-        gallery = posts.gallery_for(encoder, posts.samples(queries))
-        _print_ranking(options, gallery, gallery.accounts(queries), queries, names)
-
-
-def compare(options: Namespace) -> None:
-    """Print, for each account of a first file, the most similar accounts of a second one.
-
-    Posts of the first file lose the passages that the second file holds word for word; accounts
-    with too few posts left are not asked about.
-
-    Raises
-    ------
-    ValueError
-        Where only one of the files has times, or no account of the first file has enough posts
-        left.
-    """
-    encoder = AuthorEncoder.load(options.encoder)
-    with _folders(options.run, f"{options.run}-a", f"{options.run}-b"):
-        _compare(options, encoder)
-
-
-def _compare(options, encoder):
-    """Print the answer of :func:`compare`, in whose folders nobody else is at work."""
-    posts, names = _read(options, options.posts, f"{options.run}-a", encoder)
-    targets, target_names = _read(options, options.others, f"{options.run}-b", encoder)
-    posts, targets = _with_common_hours([posts, targets])
-    target_hashes = passage_hashes(targets.store, encoder.kinds)
-    queries = spread_posts(without_passages(posts.store, encoder.kinds, target_hashes)[0])
-    if not len(queries):
-        raise ValueError(
-            "all posts of the first file stand word for word in the second one, too: do they "
-            "overlap?"
-        )
-    print(
-        f"We ask about {len(queries)} of {len(posts.names)} accounts of the first file. The others "
-        "have too few posts that do not stand word for word in the second file, too."
-    )
-    query_names = _shown(posts.names[queries.authors], names)
-    query_names = [f"{name} (first file)" for name in query_names]
-    gallery = targets.gallery_for(encoder, queries)
-    _print_ranking(options, gallery, queries, query_names, target_names)
 
 
 def _with_common_hours(posts):
@@ -212,7 +154,6 @@ def _match(options, encoder, sides, decisions, targets):
             f"{options.run}-{letter}",
             encoder,
             where=where,
-            max_accounts=reading.MAX_SCORED_ACCOUNTS,
         )
         for letter, (location, where) in zip("ab", sides, strict=True)
     ]
@@ -221,6 +162,7 @@ def _match(options, encoder, sides, decisions, targets):
     same_texts = _name_same_texts(own_posts, decisions, read[0][1] | read[1][1])
     encoder, *fitted_on = list_matching.calibrated_on_list(encoder, *own_posts)
     lists = list_matching.TwoLists.of(encoder, *own_posts)
+    asked_accounts = _listed_accounts(options.accounts, lists)
     files = [printable(_list_name(side)) for side in sides]
     read_sentences = []
     set_aside = []
@@ -234,16 +176,13 @@ def _match(options, encoder, sides, decisions, targets):
         names = [lists.galleries[letter].names for letter in "ab"]
         decided = decided_pairs.decided_pairs(decisions, *names)
         read_sentences.append(match_report.decided_sentence(decided))
-    matched = list_matching.match_lists(
-        lists, decided, options.overlap, apart_in_time=options.apart_in_time
-    )
+    matched = list_matching.match_lists(lists, decided, options.overlap)
     trust = [
-        match_report.calibration_sentence(*fitted_on, matched),
+        match_report.calibration_sentence(*fitted_on),
         match_report.overlap_sentence(matched, options.overlap is not None),
     ]
-    if options.apart_in_time:
-        trust.append(match_report.apart_sentence(matched))
-    _log_matches(options, matched)
+    new_links = matched.pairs[matched.pairs.linked & ~matched.pairs.known]
+    log_answer(paths.Run(options.run), list(matched.nobody["a"].index), new_links)
     shown = matched.pairs.copy()
     for letter, (_, names) in zip("ab", read, strict=True):
         shown[f"account_{letter}"] = _shown(shown[f"account_{letter}"], names)
@@ -253,7 +192,11 @@ def _match(options, encoder, sides, decisions, targets):
     record = match_record(lists, matched, shown, words, _evidence_bar)
     for sentence in [*read_sentences, *_sentences_of(set_aside), *trust]:
         print(sentence)
-    print(f"\n{match_report.table(shown)}\n")
+    asked = shown.drop_duplicates("account_a")
+    if options.accounts:
+        sides = matched.pairs[["account_a", "account_b"]]
+        asked = shown[sides.isin(asked_accounts).any(axis=1)]
+    print(f"\n{match_report.table(asked)}\n")
     for sentence in [record["headline"], *record["sentences"]]:
         print(sentence)
     _write_matches(targets, shown, record)
@@ -268,6 +211,22 @@ def _name_same_texts(own_posts, decisions, names):
     return record
 
 
+def _listed_accounts(accounts, lists):
+    """Return named accounts as two lists name them.
+
+    Raises ValueError where an account is in neither list.
+    """
+    names = [name for gallery in lists.galleries.values() for name in gallery.names]
+    listed = reading.as_listed(accounts, names)
+    missing = [account for account, name in zip(accounts, listed) if name not in names]
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of the accounts asked about are in neither list, or are set aside; "
+            f"the first is {missing[0]}"
+        )
+    return listed
+
+
 def _list_name(side):
     """Return the name of a list's file, and which rows of it are read."""
     location, where = side
@@ -275,16 +234,6 @@ def _list_name(side):
     for column, value in where.items():
         name += f" where {column} is {value}"
     return name
-
-
-def _log_matches(options, matched):
-    """Log whom list A was matched with, and the links, as a ranking is logged."""
-    new_pairs = matched.pairs[~matched.pairs.known]
-    pairs = new_pairs.rename(columns={"account_a": "query", "account_b": "target"})
-    nobody = matched.nobody["a"].rename_axis("query").rename("probability").reset_index()
-    log_ranking(
-        paths.Run(options.run), pd.concat([pairs, nobody.assign(target=NOBODY, linked=False)])
-    )
 
 
 def _write_matches(targets, shown, record):
@@ -320,7 +269,7 @@ def mine(options: Namespace) -> None:
         posts, names = _read(options, options.posts, options.run, encoder)
         answer = answer_question(posts, encoder, question, decisions)
         answer = replace(answer, shown_names=names)
-        log_ranking(run, as_ranking(answer.pairs))
+        log_answer(run, answer.queries, answer.pairs[answer.pairs.state == LINKED])
         record = answer_record(answer, Path(options.posts).name, options.encoder, _evidence_bar)
         page = write_answer(answer, record, run.folder)
     same_texts = record["same_texts"]["sentences"][:1]
@@ -329,6 +278,9 @@ def mine(options: Namespace) -> None:
         said.append(who_was_asked(answer))
     for sentence in [*said, *_sentences_of(record["set_aside"])]:
         print(sentence)
+    if question.accounts:
+        columns = ["account_a", "account_b", "state", "probability", "posts_a", "posts_b"]
+        print(f"\n{match_report.table(pairs_table(answer)[columns])}\n{CARE}\n")
     print(f"page: {paths.display_path(page)}")
 
 
@@ -340,37 +292,6 @@ def _sentences_of(groups):
 def _evidence_bar(pairs):
     """Show a bar while the evidence of pairs is collected."""
     return progress_bar(pairs, desc="evidence", unit="pair", delay=2)
-
-
-def review(options: Namespace) -> None:
-    """Decide about pairs: the ones that are named, those of a file, or those of a page.
-
-    Raises
-    ------
-    ValueError
-        Where only part of a decision is named, there is nothing to decide about, nobody can be
-        asked, or a decision contradicts the file.
-    """
-    path = Path(options.decisions)
-    named = [options.account_a, options.account_b, options.decision]
-    if options.add:
-        added = decided_pairs.read_decisions(options.add)
-    elif any(named):
-        if not all(named):
-            raise ValueError("name two accounts and a decision, or none of them")
-        check_decision(options.decision)
-        added = pd.DataFrame([decision_row(*named, options.who, options.note)])
-    elif is_terminal():
-        pairs = open_pairs(paths.Run(options.run), path)
-        count = ask_about_pairs(pairs, path, options.who)
-        print(f"pairs that were open: {len(pairs)}; decided: {count}, in {options.decisions}")
-        return
-    else:
-        raise ValueError(
-            "nobody can be asked here: name two accounts and a decision, or a file with --add"
-        )
-    count = decided_pairs.add_decisions(path, added)
-    print(f"decisions that were added to {options.decisions}: {count}")
 
 
 @contextmanager
@@ -426,45 +347,3 @@ def _read(options, location, run, encoder, **how):
 # Replace each pseudonym by its name, where ``names`` has one.
 def _shown(accounts, names):
     return [names.get(account, account) for account in accounts]
-
-
-def _print_ranking(options, gallery, queries, query_names, names):
-    """Rank the gallery's accounts for each query, log the ranking by pseudonym, and print it.
-
-    ``query_names`` are shown for the queries; ``names`` (pseudonym -> name) replaces pseudonyms.
-    """
-    costs = DetectionCosts.of(LINK_COSTS.model_dump() | {"prior": options.prior})
-    ranking = gallery.rank(queries, query_names, max(options.k, 2), costs)
-    equal = equal_queries(ranking)  # one account alone would be equal to itself
-    ranking = ranking[~(ranking["rank"] > options.k)].reset_index(drop=True)
-    log_ranking(paths.Run(options.run), ranking)
-    ranking["rank"] = ranking["rank"].mask(ranking["query"].isin(equal))
-    for column in ("rank", "target_posts"):  # floats, as "nobody" has none
-        ranking[column] = ranking[column].map("{:.0f}".format, na_action="ignore")
-    for side in ("query", "target"):
-        ranking[side] = [printable(name) for name in _shown(ranking[side], names)]
-    columns = ranking.drop(columns=["score"])
-    print(columns.to_string(index=False, na_rep="", float_format="{:.3f}".format))
-    if equal:
-        print(_equal_sentence(_shown(equal, names)))
-    problems = gallery.problems_of(queries, gallery.columns(query_names))
-    for name, problem in zip(_shown(query_names, names), problems, strict=True):
-        if problem:
-            print(f"{printable(name)} cannot be judged: {problem}.")
-
-    roughly = f", {gallery.beyond:,} of them by their vectors only" if gallery.beyond else ""
-    accounts = len(gallery) + gallery.beyond
-    errors = gallery.encoder.card.get("errors", "")
-    print(f"\n{accounts:,} accounts were compared{roughly}.", errors, SHIPPED, CARE)
-
-
-def _equal_sentence(queries):
-    """Say about which queries the scores say nothing, and name the first of them."""
-    shown = [printable(name) for name in queries[:EQUAL_SHOWN]]
-    if len(queries) > len(shown):
-        shown.append(f"{len(queries) - len(shown):,} more")
-    return (
-        f"\nCannot tell for {', '.join(shown)}: every account listed there is as likely as the "
-        "others, so the scores say nothing about which of them is the same person, and none has a "
-        "rank."
-    )

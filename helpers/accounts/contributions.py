@@ -4,14 +4,10 @@ The normalised score of a member is a linear function of its raw score, and the 
 and of LSA-WCCN is a sum over features. The score of the network has no such sum, so it stays one
 term. The constant of the linear function is one more term of each member: it says how similar the
 two accounts are to all others.
-
-Scores are rounded to 2**-20 before and after they are normalised, which multiplies what the first
-rounding changed by its slope, 10 to 500 in real galleries. So this change is a term of its own,
-ROUNDING, and :func:`error_bound` says how near to the score all terms together come.
 """
 
-import math
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -22,7 +18,6 @@ from ..encoders.frequent_tokens import FrequentTokens
 from ..encoders.lsa import LSAEncoder
 from ..encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_bucket
 from ..encoders.wccn import WCCN
-from ..evaluation.scores import GRID, cosine
 from ..tokens.batch import PAD, Samples
 from .gallery import AccountGallery
 from .samples import MAX_TOKENS
@@ -30,8 +25,7 @@ from .samples import MAX_TOKENS
 MEAN = "(unlike the mean of all)"
 OFFSET = "(similarity to all others)"
 WHOLE = "(the whole member)"
-ROUNDING = "(rounding of the raw score)"
-NOT_WORDS = (MEAN, OFFSET, WHOLE, ROUNDING)  # terms that are no feature of a post
+NOT_WORDS = (MEAN, OFFSET, WHOLE)  # terms that are no feature of a post
 HOUR_ENDS = " h UTC"  # ends the name of an hour
 SPELLINGS_JOINER = " / "  # between the texts that one feature stands for
 HIDDEN_WORD = " \u2423"  # stands for a word that "LSA-WCCN, frequent" masks
@@ -60,7 +54,8 @@ def contributions(
     Columns ``member``, ``feature``, ``contribution``, sorted by absolute contribution, the largest
     first. ``feature`` is a feature of the query's posts or one of NOT_WORDS; features that
     contribute nothing are left out. The contributions add up to the ``score`` of
-    :meth:`~helpers.accounts.gallery.AccountGallery.rank`, within :func:`error_bound`.
+    :meth:`~helpers.accounts.gallery.AccountGallery.rank` but for its rounding, see
+    :mod:`helpers.evaluation.scores`, which slopes of normalisation make larger.
 
     Raises
     ------
@@ -80,10 +75,7 @@ def contributions(
             key = ("terms", opened.encoder)
             names = member.embeddings.once(key, opened.encoder.weighting.get_feature_names_out)
         features = _features(opened.encoder, query, (query_vector, target_vector), names)
-        # with all targets, as a ranking does: the last digit of a product depends on its shape
-        raw_score = float(cosine(query_vector, opened.rows, opened.unit)[0, target_row])
-        rounding = raw_score - math.fsum(value for _, value in features)
-        for feature, value in [*features, (ROUNDING, rounding)]:
+        for feature, value in features:
             if value:
                 rows.append((member.name, feature, member.weight * slope * value))
         rows.append((member.name, OFFSET, member.weight * offset))
@@ -93,28 +85,22 @@ def contributions(
     return frame.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
 
 
-def error_bound(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> float:
-    """Return how far the sum of :func:`contributions` may be from the score.
+def part_of_words(parts: pd.DataFrame, words: Collection[str]) -> float:
+    """Return the part of a score that features with some words in them have.
 
-    It is 2**-20 (1 + 1.5 s), where s is the sum of the members' slopes times their weights, taken
-    as positive: each member's raw score may be rounded to a neighbouring multiple of 2**-20 where
-    several queries are ranked at a time, its s-normed score too, which AS-norm multiplies by less
-    than half of the slope, and the weighted sum is rounded. What the sum of float32 numbers adds is
-    far less for any posts that were tried. The raw scores of a query that is ranked alone are those
-    that were split; its sum was within 1e-5 for any posts that were tried.
+    It is what a score loses, to first order, without these words: in posts that lack them, all
+    other words would weigh more.
 
     Parameters
     ----------
-    gallery, query, target, name : AccountGallery, Samples, str, str
-        as in :func:`contributions`.
+    parts : DataFrame
+        result of :func:`contributions`
+    words : collection of str
+        words in lower case
     """
-    target_row, query_row = gallery.columns([target, name])
-    bound = 1.0
-    for member in gallery.model.used_members:
-        opened, query_vector = member.opened(query, gallery.targets, MAX_TOKENS)
-        slope, _ = opened.line(query_vector, target_row, query_row)
-        bound += 1.5 * abs(member.weight) * slope
-    return bound / GRID
+    pattern = rf"\b(?:{'|'.join(map(re.escape, words))})\b"
+    holds = parts.feature.str.lower().str.contains(pattern) & ~parts.feature.isin(NOT_WORDS)
+    return float(parts.contribution[holds].sum())
 
 
 def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:

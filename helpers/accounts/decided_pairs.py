@@ -14,8 +14,7 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ..core.artifacts import atomic_write
-from ..core.escaping import unescape_formula, without_formulas
+from ..core.escaping import unescape_formula
 from ..core.files import check_readable
 from ..sources.csv_rows import csv_rows
 from .reading import as_listed, pseudonym_of
@@ -78,47 +77,6 @@ def _rows(path, broken_rows):
         return list(csv_rows(path, ",", broken_rows))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-
-
-def add_decisions(path: str | Path, added: pd.DataFrame) -> int:
-    """Add decisions to a file, which is made where it is not there.
-
-    A pair that the file calls "later", or does not have, gets the decision that is added. The same
-    decision about a pair is added once.
-
-    Parameters
-    ----------
-    path : str | Path
-        the file of decisions
-    added : DataFrame
-        COLUMNS as text, accounts by name or pseudonym
-
-    Returns
-    -------
-    The number of decisions that were added
-
-    Raises
-    ------
-    ValueError
-        As in :func:`read_decisions`; also where a decision contradicts one of the file, which then
-        stays as it is.
-    """
-    path = Path(path)
-    present = pd.DataFrame(columns=COLUMNS, dtype=object)
-    if path.exists():
-        present = read_decisions(path)
-    joint = pd.concat([present, added[list(COLUMNS)]], ignore_index=True)
-    _check_rows(path, joint)
-    _check_contradictions(path, joint)
-    row_of_pair = {}
-    for row, pair in zip(joint.itertuples(index=False), _pairs(joint), strict=True):
-        if pair not in row_of_pair or row_of_pair[pair].decision == LATER:
-            row_of_pair[pair] = row
-    written = pd.DataFrame(row_of_pair.values(), columns=COLUMNS)
-    with atomic_write(path) as partial:
-        without_formulas(written).to_csv(partial, index=False)
-    old_rows = set(present.itertuples(index=False, name=None))
-    return sum(row not in old_rows for row in written.itertuples(index=False, name=None))
 
 
 def _pairs(decisions):

@@ -6,7 +6,6 @@ fits on its own texts. Fusion weights and calibration are fitted on dev accounts
 that a gallery normalises, and once for two accounts without a gallery.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -93,15 +92,6 @@ class AuthorEncoder:
     def encoders(self) -> dict[str, Encoder | GalleryTfidf]:
         """Name -> encoder, of the TF-IDFs that each gallery fits and the members that ship."""
         return {kind: GalleryTfidf(kind, self.tokenizer) for kind in COUNTED} | self.members
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of tokenizer and members; fusion weights and calibration do not change it."""
-        digest = hashlib.sha256(self.tokenizer.fingerprint.encode())
-        for name, encoder in sorted(self.members.items()):
-            for key, value in encoder.state_dict().items():
-                digest.update(f"{name} {key}".encode() + value.numpy().tobytes())
-        return digest.hexdigest()[:16]
 
     @classmethod
     def load(cls, name: str | Path = "open-small") -> "AuthorEncoder":

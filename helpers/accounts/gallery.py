@@ -1,32 +1,21 @@
 """Galleries of accounts: find the account, if any, of the person who wrote a query."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy.special import expit, logit, logsumexp
 
-from ..core.messages import FileError, file_error, readable_file
 from ..evaluation.calibration import estimate_prior
 from ..evaluation.detection import DetectionCosts
 from ..evaluation.models import Embeddings, Gallery, Member
 from ..evaluation.scores import reference_targets
 from ..tokens.batch import Samples
-from ..tokens.store import FILES, TokenStore, check_arrays
-from ..training import checkpoints
 from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from .passages import passage_hashes, without_passages
-from .samples import (
-    Posts,
-    concatenate_samples,
-    in_memory,
-    samples_of,
-    whole_accounts,
-)
+from .samples import Posts, in_memory, samples_of, whole_accounts
 from .unjudged import reading_problems
 
 NOBODY = "nobody of these"
@@ -35,7 +24,6 @@ UNJUDGED = "cannot be judged"
 MAX_KEPT_SCORES = 1_000_000  # of a list of queries with all accounts of a gallery
 LINK_COSTS = DetectionCosts(false_accept=10)  # linking two people costs as much as ten missed pairs
 EQUAL_LLR = 1e-3  # ratios that no table can tell apart
-FILE = "gallery.safetensors"
 COLUMNS = "query target rank score llr probability linked query_posts target_posts".split()
 
 
@@ -391,161 +379,6 @@ class AccountGallery:
                 f"{len(missing)} accounts are not in the gallery, the first is {missing[0]!r}"
             )
         return self.targets[columns]
-
-    def with_accounts(
-        self,
-        posts: Posts,
-        names: Sequence[str],
-        times: Sequence | None = None,
-        topics: Sequence | None = None,
-    ) -> "AccountGallery":
-        """Return a gallery with more accounts; those of this one are not embedded again.
-
-        Parameters
-        ----------
-        posts : one list of texts per new account
-        names : one name per new account
-        times, topics : one list per new account with the time and the topic of each post
-
-        Raises
-        ------
-        ValueError
-            The gallery has an account with one of the names, or the conditions of :meth:`queries`
-            are not met.
-        """
-        present = sorted(set(names) & set(self.names))
-        if present:
-            raise ValueError(
-                f"the gallery has {len(present)} of these accounts already, the first is "
-                f"{present[0]!r}"
-            )
-        return self.exchanged(self.queries(posts, times, topics), names)
-
-    def exchanged(
-        self, samples: Samples, names: Sequence[str], keep_fitted: bool = False
-    ) -> "AccountGallery":
-        """Return a gallery in which samples replace the accounts of the same names.
-
-        A sample whose name the gallery does not have is added. In both cases the samples come after
-        all other accounts. A new account counts as sampled at random (``drawn``) only where all
-        accounts of the gallery are.
-
-        Parameters
-        ----------
-        samples : one sample per name
-        names : names of the samples
-        keep_fitted : whether the TF-IDFs keep terms and idf of this gallery, and all other accounts
-            the statistics that normalise their scores, which takes a fraction of the time; by
-            default all is made again
-
-        Raises
-        ------
-        ValueError
-            What was fitted is to be kept, and a sample has the name of no account.
-        """
-        columns = self.columns(names)
-        if keep_fitted:
-            self.accounts(names)
-        kept = np.setdiff1d(np.arange(len(self)), columns)
-        rows = {
-            name: np.concatenate([self.rows[name][kept], new_rows])
-            for name, new_rows in self.encoder.rows(samples).items()
-        }
-        new_drawn = np.where(columns < 0, self.drawn.all(), self.drawn[columns])
-        changed = replace(
-            self,
-            targets=concatenate_samples(self.targets[kept], samples),
-            names=[*self.names[kept], *names],
-            rows=rows,
-            drawn=np.append(self.drawn[kept], new_drawn),
-            embeddings=None,
-        )
-        if keep_fitted:
-            self._hand_fitted_to(changed, columns, samples)
-            changed.problems = self.problems[np.append(kept, columns)]
-        return changed
-
-    def _hand_fitted_to(self, changed, columns, samples):
-        """Give what was made of the targets to a gallery in which samples replace some of them."""
-        members = zip(self.model.used_members, changed.model.used_members, strict=True)
-        for own_member, member in members:
-            gallery = own_member.gallery(self.targets, MAX_TOKENS)
-            new_rows = self.embeddings.of(gallery.encoder, samples, MAX_TOKENS)
-            exchanged = gallery.exchanged(columns, new_rows)
-            member.keep_gallery(exchanged, changed.targets, MAX_TOKENS)
-
-    def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
-        """Return a gallery without the named accounts.
-
-        Raises
-        ------
-        ValueError
-            A name is not in the gallery.
-        """
-        self.accounts(names)
-        kept = np.flatnonzero(~np.isin(self.names, list(names)))
-        return replace(
-            self,
-            targets=self.targets[kept],
-            names=self.names[kept],
-            rows={name: rows[kept] for name, rows in self.rows.items()},
-            drawn=self.drawn[kept],
-            embeddings=None,
-        )
-
-    def save(self, folder: str | Path) -> None:
-        """Write the gallery to a folder, its posts included: they can be read from the tokens."""
-        store = in_memory(self.targets).store
-        tensors = {f"rows/{name}": torch.from_numpy(rows) for name, rows in self.rows.items()}
-        for name in FILES:
-            array = np.asarray(getattr(store, name)).astype(np.int64)
-            tensors[name] = torch.from_numpy(array)
-        about = {
-            "names": list(self.names),
-            "hours": self.hours,
-            "encoder": self.encoder.fingerprint,
-            "drawn": self.drawn.tolist(),
-            "beyond": self.beyond,
-            "topics": store.meta["topics"],
-        }
-        checkpoints.save_checkpoint(Path(folder) / FILE, tensors, about)
-
-    @classmethod
-    def load(cls, encoder: AuthorEncoder, folder: str | Path) -> "AccountGallery":
-        """Load a gallery that :meth:`save` has written.
-
-        Parameters
-        ----------
-        encoder : the encoder that the gallery was made with
-        folder : the folder given to :meth:`save`
-
-        Raises
-        ------
-        ValueError
-            The file is missing or damaged, or the gallery was made with another encoder.
-        """
-        path = Path(folder) / FILE
-        tensors, about = checkpoints.read_checkpoint(path)
-        with readable_file(path):
-            if about["encoder"] != encoder.fingerprint or "topics" not in about:
-                raise FileError(
-                    f"the gallery in {folder} was made by another encoder: make it again from its "
-                    "posts"
-                )
-            vocabulary = encoder.tokenizer.vocabulary
-            meta = {"topics": about["topics"], "vocabulary": vocabulary, "fingerprint": ""}
-            arrays = {name: tensors.pop(name).numpy() for name in FILES}
-            store = TokenStore(Path(folder), meta, **arrays)
-            check_arrays(store)
-            targets = whole_accounts(store)
-            drawn = np.array(about["drawn"], bool)
-            rows = {name: tensors[f"rows/{name}"].numpy() for name in encoder.members}
-            shapes = [drawn.shape, *(rows[name].shape for name in rows)]
-            dims = [(len(targets), member.dim) for member in encoder.members.values()]
-            if shapes != [(len(targets),), *dims]:
-                raise file_error(path)
-            options = {"drawn": drawn, "beyond": int(about["beyond"])}
-            return cls(encoder, targets, about["names"], about["hours"], rows, **options)
 
     def _answers(self, queries, names, k, costs) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the k best accounts of each query, and one row per query for "nobody".

@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from ..core.paths import PROGRAM
 from ..evaluation.candidates import Candidates, all_candidates, best_candidates
 from ..evaluation.detection import DetectionCosts
-from ..evaluation.match_fitting import fit_match
 from ..evaluation.matching import (
     MatchConfig,
     Matching,
@@ -25,7 +23,6 @@ from ..evaluation.matching import (
     sinkhorn,
 )
 from ..evaluation.scores import as_rows, score_blocks
-from ..tokens.batch import Samples
 from .contributions import contributions
 from .decided_pairs import DecidedPairs
 from .encoder import ENOUGH, AuthorEncoder
@@ -33,18 +30,14 @@ from .gallery import LINK_COSTS, AccountGallery
 from .passages import passage_hashes, without_passages
 from .reading import FULL_GALLERY, OwnPosts
 from .samples import MAX_TOKENS, MIN_POSTS, in_memory, spread_posts
-from .scoring import HALF_POSTS, LOG_ODDS_SLOPE
+from .scoring import HALF_POSTS
 from .set_aside import BOTH_LISTS, NOT_JUDGED, set_aside_rows
 
 COLUMNS = "account_a account_b probability llr linked posts_a posts_b known".split()
 LEAST_PROBABILITY = 0.01  # of a pair that is reported
 NEAREST = 100  # pairs of each account that are scored if a list has more than FULL_GALLERY accounts
 MIN_FIT_POSTS = 2 * HALF_POSTS[0]  # of an account whose halves are compared
-MAX_FIT_ACCOUNTS = 1000  # accounts whose halves are compared, drawn at random, or known pairs
-MIN_KNOWN_PAIRS = 30  # so many known pairs calibrate in place of halves
-MIN_SHARED_MINUTES = 2  # two accounts that both posted in so many minutes are two people's
-MAX_MIDNIGHT_SHARE = 0.5  # of posts: a larger one says that times are dates, without hours
-DAY_SECONDS = 24 * 60 * 60
+MAX_FIT_ACCOUNTS = 1000  # accounts whose halves are compared, drawn at random
 
 
 def without_shared_passages(a: OwnPosts, b: OwnPosts, kinds: np.ndarray) -> list[OwnPosts]:
@@ -171,7 +164,8 @@ class TwoLists:
                     f"list {letter.upper()} has {len(samples)} accounts with enough posts that do "
                     "not stand word for word in the other list, too. Lists are matched from "
                     f"{ENOUGH} accounts on, since a score counts by how far it stands out among "
-                    f"those of other accounts: use `{PROGRAM} compare`"
+                    "those of other accounts: put both lists into one file, and ask "
+                    f"`{PROGRAM} mine`"
                 )
             galleries[letter] = posts.gallery(encoder, samples)
         first, second = galleries.values()
@@ -270,16 +264,12 @@ class MatchedLists:
     overlap : share of the shorter list that has a partner, as it was given or estimated; known
         pairs do not count
     highest : the highest probability that a pair can have here
-    known_calibrate : whether known pairs calibrated
-    apart : number of pairs that cannot be partners because of their times
     """
 
     pairs: pd.DataFrame
     nobody: dict[str, pd.Series]
     overlap: float
     highest: float
-    known_calibrate: bool
-    apart: int
 
 
 def match_lists(
@@ -287,7 +277,6 @@ def match_lists(
     decided: DecidedPairs | None = None,
     overlap: float | None = None,
     costs: DetectionCosts = LINK_COSTS,
-    apart_in_time: bool = False,
 ) -> MatchedLists:
     """Match two lists, heeding what was decided about them.
 
@@ -301,7 +290,6 @@ def match_lists(
     decided : pairs that are known, and pairs that cannot be partners; by default none
     overlap : share of the shorter list that has a partner; estimated by default
     costs : costs of errors; the prior is not read
-    apart_in_time : whether :func:`pairs_apart_in_time` cannot be partners, too
 
     Raises
     ------
@@ -311,11 +299,7 @@ def match_lists(
     if decided is None:
         decided = DecidedPairs(np.empty((0, 2), int), np.empty((0, 2), int), 0)
     known = lists.pairs_of(decided.same)
-    apart = np.empty((0, 2), int)
-    if apart_in_time:
-        apart = pairs_apart_in_time(lists)
-    forbidden = np.concatenate([lists.pairs_of(decided.different), apart])
-    candidates = lists.candidates().without(forbidden)
+    candidates = lists.candidates().without(lists.pairs_of(decided.different))
     gone = []
     for gallery, known_accounts in zip(lists.galleries.values(), known.T, strict=True):
         gone.append(np.union1d(known_accounts, np.flatnonzero(gallery.problems != "")))
@@ -326,8 +310,7 @@ def match_lists(
             "match"
         )
 
-    known_config = _known_config(lists, known)
-    config = known_config or lists.config
+    config = lists.config
     matching, linked = decide(candidates, config, overlap, costs)
     likely_pairs = _likely_pairs(lists, rows, matching, linked, config)
     known_pairs = _frame(lists, known, probability=1.0, llr=np.nan, linked=True, known=True)
@@ -344,8 +327,7 @@ def match_lists(
     }
     pairs = pairs.reset_index(drop=True)[COLUMNS]
     highest = config.highest_probability(matching.overlap, max(map(len, rows)))
-    is_known = known_config is not None
-    return MatchedLists(pairs, nobody, matching.overlap, highest, is_known, len(apart))
+    return MatchedLists(pairs, nobody, matching.overlap, highest)
 
 
 def _likely_pairs(lists, rows, matching, linked, config):
@@ -361,19 +343,6 @@ def _likely_pairs(lists, rows, matching, linked, config):
         linked=linked[reported],
         known=False,
     )
-
-
-def _known_config(lists, known):
-    """Fit the log-weights on known pairs, as far as each account has one; None of too few."""
-    for side in (0, 1):
-        _, first = np.unique(known[:, side], return_index=True)
-        known = known[np.sort(first)]
-    if len(known) < MIN_KNOWN_PAIRS:
-        return None
-    known = known[:MAX_FIT_ACCOUNTS]
-    grid = np.stack(np.meshgrid(*known.T, indexing="ij"), -1).reshape(-1, 2)
-    scores = lists.pair_scores(grid).reshape(len(known), -1)
-    return fit_match(scores, expected_slope=LOG_ODDS_SLOPE)
 
 
 def _frame(lists, pairs, **columns):
@@ -438,48 +407,3 @@ def without_accounts(
     pairs_left = np.stack([np.searchsorted(rows, side[stays]) for rows, side in sides], 1)
     scores = candidates.scores[stays]
     return Candidates(pairs_left, scores, len(staying[0]), len(staying[1])), staying
-
-
-def pairs_apart_in_time(lists: TwoLists) -> np.ndarray:
-    """Return the pairs (N, 2) whose accounts both posted in MIN_SHARED_MINUTES minutes or more.
-
-    Raises
-    ------
-    ValueError
-        Times are not known, or most of them are midnight, so that they are dates.
-    """
-    if not lists.galleries["a"].hours:
-        raise ValueError("--apart-in-time needs times with hours: name a time column of both lists")
-    samples = [gallery.targets for gallery in lists.galleries.values()]
-    return pairs_in_same_minutes(*samples)
-
-
-def pairs_in_same_minutes(first: Samples, second: Samples) -> np.ndarray:
-    """Return the pairs of rows (N, 2) with posts in MIN_SHARED_MINUTES minutes or more.
-
-    Parameters
-    ----------
-    first, second : samples of two lists
-
-    Raises
-    ------
-    ValueError
-        Most times are midnight.
-    """
-    stores = [in_memory(samples).store for samples in (first, second)]
-    times = np.concatenate([store.time for store in stores])
-    if (times % DAY_SECONDS == 0).mean() > MAX_MIDNIGHT_SHARE:
-        raise ValueError(
-            "--apart-in-time needs times with hours and minutes: most of these are midnight, as "
-            "dates without times are"
-        )
-    minutes, minute_of_post = np.unique(times // 60, return_inverse=True)
-    is_active = []
-    for store, columns in zip(stores, np.split(minute_of_post, [stores[0].posts]), strict=True):
-        row = np.repeat(np.arange(store.authors), store.posts_per_author())
-        pairs = np.unique(np.stack([row, columns], 1), axis=0)
-        shape = (store.authors, len(minutes))
-        is_active.append(sparse.csr_matrix((np.ones(len(pairs), int), pairs.T), shape))
-    shared_minutes = (is_active[0] @ is_active[1].T).tocoo()
-    is_enough = shared_minutes.data >= MIN_SHARED_MINUTES
-    return np.stack([shared_minutes.row, shared_minutes.col], 1)[is_enough]

@@ -12,7 +12,7 @@ import pandas as pd
 from ..core.messages import printable
 from . import match_report
 from .answer_record import HIGHEST, LEAST_SHOWN, MAX_LIKELY_SHOWN, MAX_SHOWN
-from .answer_text import CARE, pairs_title, percent
+from .answer_text import pairs_title, percent
 from .answers import LIKELY, LINKED, NOT_LINKED
 from .list_matching import LEAST_PROBABILITY, MatchedLists, TwoLists
 from .pages import render_page, script_fields
@@ -87,8 +87,9 @@ def match_record(
     return asdict(words) | {
         "headline": match_report.count_sentence(matched),
         "sentences": match_report.findings(matched),
-        "next": match_report.decision_steps(matched),
-        "care": [match_report.ONE_PARTNER, *CARE],
+        "linked": int(new.linked.sum()),
+        "new_pairs": len(new),
+        "one_partner": match_report.ONE_PARTNER,
         "pairs": records,
         "pairs_more": worth_reading - len(records),
     }

@@ -11,7 +11,6 @@ from .languages import language_sentence, languages_of
 from .list_matching import (
     LEAST_PROBABILITY,
     MIN_FIT_POSTS,
-    MIN_SHARED_MINUTES,
     MatchedLists,
 )
 
@@ -38,14 +37,6 @@ def list_sentence(letter: str, name: str, gallery: AccountGallery) -> str:
     return f"List {letter.upper()} ({name}): {accounts:,} accounts. {language_sentence(languages)}"
 
 
-def apart_sentence(matched: MatchedLists) -> str:
-    """Say how many pairs cannot be one person's because of their times."""
-    return (
-        f"Pairs of accounts that posted in the same minute, in {MIN_SHARED_MINUTES} minutes or "
-        f"more: {matched.apart:,}. They count as two people's."
-    )
-
-
 def decided_sentence(decided: DecidedPairs) -> str:
     """Say how many decisions there are about the two lists."""
     return (
@@ -55,14 +46,13 @@ def decided_sentence(decided: DecidedPairs) -> str:
     )
 
 
-def calibration_sentence(letter: str, accounts: int, matched: MatchedLists) -> str:
+def calibration_sentence(letter: str, accounts: int) -> str:
     """Say on whose posts weights and probabilities rest.
 
     Parameters
     ----------
     letter : the list that they were fitted on; "" for none
     accounts : number of its accounts that were fitted on
-    matched : what was found
     """
     sentence = (
         "Weights and probabilities are those that ship with the encoder, fitted on English posts: "
@@ -73,8 +63,6 @@ def calibration_sentence(letter: str, accounts: int, matched: MatchedLists) -> s
             f"Weights and probabilities are fitted on {accounts:,} accounts of list "
             f"{letter.upper()}, whose halves are compared as if they were two accounts."
         )
-    if matched.known_calibrate:
-        sentence += " Then the probabilities are fitted on the known pairs."
     return sentence
 
 
@@ -93,24 +81,23 @@ def overlap_sentence(matched: MatchedLists, is_stated: bool) -> str:
 
 
 def table(pairs: pd.DataFrame) -> str:
-    """Return the best pair of each account of list A as a table of MAX_ROWS rows at most.
+    """Return pairs as a table of MAX_ROWS rows at most.
 
     Parameters
     ----------
-    pairs : pairs of a matching, with the names to show; known pairs are left out
+    pairs : pairs with the names to show; those that were known before are left out
     """
-    best = pairs[~pairs.known].drop_duplicates("account_a").drop(columns="known")
-    if best.empty:
+    if "known" in pairs:
+        pairs = pairs[~pairs.known].drop(columns="known")
+    if pairs.empty:
         return f"No pair has a probability of {LEAST_PROBABILITY:.0%} or more."
-    rows = best.head(MAX_ROWS).copy()
+    rows = pairs.head(MAX_ROWS).copy()
     for column in ("account_a", "account_b"):
         rows[column] = [printable(name) for name in rows[column]]
     rows["probability"] = [_probability(value) for value in rows.probability]
     lines = rows.to_string(index=False, float_format="{:.3f}".format)
-    if len(best) > len(rows):
-        lines += (
-            f"\n... and {len(best) - len(rows):,} more accounts of list A with a less likely pair"
-        )
+    if len(pairs) > len(rows):
+        lines += f"\n... and {len(pairs) - len(rows):,} more"
     return lines
 
 
@@ -163,21 +150,3 @@ def findings(matched: MatchedLists) -> list[str]:
             f"{unlinked - alone:,} undecided."
         )
     return sentences
-
-
-def decision_steps(matched: MatchedLists) -> list[str]:
-    """Say what to do with the answer."""
-    steps = []
-    if len(_linked_pairs(matched)):
-        steps.append("Read the posts of the linked pairs below before you believe any of them.")
-    if not matched.pairs.known.all():
-        steps.append(
-            "Decide at each pair below: one person, two people, not yet. Save decisions.csv, and "
-            "name it with --decisions the next time: nobody else gets an account of a pair of one "
-            "person, and a pair of two people is never linked."
-        )
-    steps.append(
-        "If you know which share of the accounts is in both lists, say so with --overlap: the "
-        "probabilities depend on it."
-    )
-    return steps

@@ -18,6 +18,21 @@ POLICY = (
 )
 
 
+def percent(probability: float) -> str:
+    """Return a probability as text; none is rounded to certainty or impossibility.
+
+    Parameters
+    ----------
+    probability : float
+        between 0 and 1
+    """
+    if probability > 0.995:
+        return "over 99%"
+    if probability < 0.005:
+        return "under 1%"
+    return f"{probability:.0%}"
+
+
 def render_page(name: str, fields: dict, style: str = "") -> str:
     """Return a page as HTML.
 
@@ -33,6 +48,7 @@ def render_page(name: str, fields: dict, style: str = "") -> str:
     environment = Environment(
         loader=FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["percent"] = percent
     rules = (FOLDER / f"{style or name}.css").read_text("utf-8")
     return environment.get_template(f"{name}.html").render(fields, style=rules)
 

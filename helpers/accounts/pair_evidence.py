@@ -1,12 +1,11 @@
 """Collect what speaks for and against that two accounts are one person's, for people to read."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
 
 from ..core.names import label
-from ..evaluation.detection import DetectionCosts
 from ..tokens.batch import Samples
 from . import highlight, topic_words
 from .contributions import (
@@ -15,6 +14,7 @@ from .contributions import (
     NOT_WORDS,
     SPELLINGS_JOINER,
     contributions,
+    part_of_words,
     scores_by_member,
 )
 from .gallery import AccountGallery
@@ -57,8 +57,7 @@ class PairEvidence:
     speaks_for, speaks_against : the strongest signs, the strongest one first
     read_a, read_b : number of posts of each account that were read
     words_of_topic : words that both use, as others do where both write
-    score_without_topic, probability_without_topic : those of the pair after these words are
-        erased from both accounts' posts; None where there are none, and for a pair of two lists
+    part_of_topic : part of the score of features that hold these words
     activity : sentences about the times of the posts; none where times are not known
     posts : of account a and of account b, HTML of the posts that contribute most, escaped
     """
@@ -70,15 +69,12 @@ class PairEvidence:
     read_a: int
     read_b: int
     words_of_topic: list[str]
-    score_without_topic: float | None
-    probability_without_topic: float | None
+    part_of_topic: float
     activity: list[str]
     posts: tuple[str, str]
 
 
-def pair_evidence(
-    gallery: AccountGallery, account_a: str, account_b: str, costs: DetectionCosts
-) -> PairEvidence:
+def pair_evidence(gallery: AccountGallery, account_a: str, account_b: str) -> PairEvidence:
     """Collect the evidence of one pair of accounts of a gallery.
 
     Parameters
@@ -87,28 +83,17 @@ def pair_evidence(
         holds both accounts
     account_a, account_b : str
         their names
-    costs : DetectionCosts
-        costs and prior, for the probability without the words of the topic
     """
     samples = [gallery.accounts([name]) for name in (account_a, account_b)]
     parts = contributions(gallery, samples[0], account_b, account_a)
     words = topic_words.topic_words(gallery, samples[0], account_b, account_a)
-    evidence = _evidence(gallery, samples, parts, words)
-    if not words:
-        return evidence
-    bare = topic_words.without_words(gallery, samples[0], account_b, words, account_a, costs)
-    return replace(
-        evidence,
-        score_without_topic=float(bare.score),
-        probability_without_topic=float(bare.probability),
-    )
+    return _evidence(gallery, samples, parts, words)
 
 
 def list_pair_evidence(lists: TwoLists, account_a: str, account_b: str) -> PairEvidence:
     """Collect the evidence of a pair of accounts of two lists.
 
-    Each part is the mean of both directions. What remains without the words of a common topic is
-    not computed, since it would change the matching of all other accounts.
+    Each part is the mean of both directions.
 
     Parameters
     ----------
@@ -142,8 +127,7 @@ def _evidence(gallery, samples, parts, words):
         len(posts_read[0].texts),
         len(posts_read[1].texts),
         list(words),
-        None,
-        None,
+        part_of_words(parts, words) if words else 0.0,
         activity,
         (posts[0], posts[1]),
     )

@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ import pandas as pd
 import torch
 
 from ..cleaning.authors import pseudonym_key, pseudonymiser
-from ..core.artifacts import fingerprint_of, folder_lock, is_current, note, verify_checksum
+from ..core.artifacts import folder_lock, is_current, note, verify_checksum
 from ..core.paths import Run
 from ..core.progress import progress_bar
 from ..corpus.collect import CollectConfig, collect, parts_folder
@@ -23,11 +22,9 @@ from ..sources.table import author_names
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore, build_store, list_topics
 from ..tokens.tokenizer import Tokenizer
-from ..training.checkpoints import read_checkpoint, save_checkpoint
 from .columns import column_types
 from .encoder import AuthorEncoder
 from .gallery import AccountGallery
-from .index import VectorIndex
 from .passages import posts_of_one_form, without_passages
 from .samples import (
     MAX_TOKENS,
@@ -37,7 +34,6 @@ from .samples import (
     spread_posts,
 )
 from .set_aside import (
-    BEYOND,
     FEW,
     ONE_FORM,
     PASSAGES,
@@ -47,16 +43,13 @@ from .set_aside import (
 )
 from .unjudged import UNREADABLE_SHARE
 
-MAX_ACCOUNTS = 1_000_000  # of more accounts, those with most posts are kept
-# the same where all accounts are scored, in lists that are matched and before a release
-MAX_SCORED_ACCOUNTS = 100_000
-CHUNK_ACCOUNTS = 100_000  # accounts whose vectors are made at a time
+BLOCK_ACCOUNTS = 2**14  # accounts whose vectors are made and multiplied at a time
 # of posts in one hour of the day: a larger one says that times are dates, or one time for all
 MAX_HOUR_SHARE = 0.5
-# up to so many accounts, queries are compared with all; of more, with those that the index finds
+# up to so many accounts, queries are compared with all; of more, with those of nearest vectors
 FULL_GALLERY = 5000
-NEAREST_OF_ALL = 4000  # accounts that the index finds for all queries together
-# Accounts that the index finds for one query, at most. Among the nearest 40 of 5,000 accounts was
+NEAREST_OF_ALL = 4000  # accounts that are found for all queries together
+# Accounts that are found for one query, at most. Among the nearest 40 of 5,000 accounts was
 # the true partner of 0.7 of the queries, among the nearest 1000 that of 0.96.
 NEAREST_OF_QUERY = 1000
 COHORT_ACCOUNTS = 1000  # accounts sampled at random beside these, which normalise the scores
@@ -84,8 +77,6 @@ class OwnPosts:
         whether the times of posts are known, with hours, see :func:`has_hours`.
     card : dict
         numbers of rows, posts and accounts that were read, dropped and kept.
-    vectors_path : Path
-        the file in which :meth:`vectors` keeps its result between runs.
     texts_path : Path, optional
         the file of who posted which texts, copies included, see
         :mod:`helpers.corpus.shared_texts`.
@@ -98,7 +89,6 @@ class OwnPosts:
     names: np.ndarray
     hours: bool
     card: dict
-    vectors_path: Path
     texts_path: Path | None = None
     set_aside: pd.DataFrame = field(default_factory=partial(set_aside_rows, (), (), ""))
 
@@ -123,41 +113,13 @@ class OwnPosts:
             samples = spread_posts(self.store)
         return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
 
-    def vectors(self, encoder: AuthorEncoder) -> np.ndarray:
-        """Return the vectors (N, D) float16 of the N accounts with at least MIN_POSTS posts.
-
-        They are written to a file, and read from it where posts and encoder are the same.
-        """
-        weights = encoder.uses[encoder.use(False, self.hours)].weights
-        fingerprint = fingerprint_of(self.card, encoder.fingerprint, weights)
-        with folder_lock(self.vectors_path.parent):
-            with suppress(ValueError):  # there is no file yet, or it is damaged
-                tensors, state = read_checkpoint(self.vectors_path)
-                if state["fingerprint"] == fingerprint:
-                    return tensors["vectors"].numpy()
-            vectors = self._make_vectors(encoder)
-            tensors = {"vectors": torch.from_numpy(vectors)}
-            save_checkpoint(self.vectors_path, tensors, {"fingerprint": fingerprint})
-        return vectors
-
-    def _make_vectors(self, encoder):
-        """Make what :meth:`vectors` returns, CHUNK_ACCOUNTS at a time to save memory."""
-        samples = spread_posts(self.store)
-        if len(samples) <= CHUNK_ACCOUNTS:
-            return encoder.vectors(samples, self.hours).astype(np.float16)
-        parts = []
-        for begin in progress_bar(range(0, len(samples), CHUNK_ACCOUNTS), desc="vectors"):
-            chunk = samples[begin : begin + CHUNK_ACCOUNTS]
-            parts.append(encoder.vectors(chunk, self.hours, progress=False).astype(np.float16))
-        return np.concatenate(parts)
-
     def gallery_for(
         self, encoder: AuthorEncoder, queries: Samples, seed: int = 0
     ) -> AccountGallery:
         """Return a gallery for the given queries: of all accounts if these are few, else of some.
 
-        Of more than FULL_GALLERY accounts, the gallery holds those that an index finds nearest to
-        one of the queries, the accounts of the queries themselves, and COHORT_ACCOUNTS sampled at
+        Of more than FULL_GALLERY accounts, the gallery holds those whose vectors are nearest to one
+        of the queries, the accounts of the queries themselves, and COHORT_ACCOUNTS sampled at
         random. Only the random ones normalise the scores: among accounts that are all near, the
         score of a true pair would not stand out.
 
@@ -180,9 +142,7 @@ class OwnPosts:
         samples = spread_posts(self.store)
         if len(samples) <= FULL_GALLERY:
             return self.gallery(encoder, samples)
-        index = VectorIndex(self.vectors(encoder))
-        of_query = max(min(NEAREST_OF_ALL // len(queries), NEAREST_OF_QUERY), 1)
-        _, near = index.search(encoder.vectors(queries, self.hours), 1 + of_query)
+        near = self._nearest(encoder, encoder.vectors(queries, self.hours), samples)
         if queries.store is self.store:
             near = np.union1d(near, np.flatnonzero(np.isin(samples.authors, queries.authors)))
         cohort = reference_targets(len(samples), None, COHORT_ACCOUNTS, seed)
@@ -197,6 +157,22 @@ class OwnPosts:
             beyond=len(samples) - len(targets),
         )
 
+    def _nearest(self, encoder, vectors, samples):
+        """Return the numbers of the samples nearest to some vectors (Q, D), as many for each."""
+        queries = torch.from_numpy(vectors)
+        # of the account itself, and of others
+        of_query = 1 + max(min(NEAREST_OF_ALL // len(queries), NEAREST_OF_QUERY), 1)
+        best = torch.empty(len(queries), 0)
+        rows = torch.empty(len(queries), 0, dtype=torch.int64)
+        for begin in progress_bar(range(0, len(samples), BLOCK_ACCOUNTS), desc="vectors", delay=2):
+            block = samples[begin : begin + BLOCK_ACCOUNTS]
+            targets = torch.from_numpy(encoder.vectors(block, self.hours, progress=False))
+            scores = torch.cat([best, queries @ targets.T], 1)
+            numbers = torch.arange(begin, begin + len(block)).expand(len(queries), -1)
+            best, place = scores.topk(min(of_query, scores.shape[1]))
+            rows = torch.cat([rows, numbers], 1).gather(1, place)
+        return rows.unique().numpy()
+
 
 def read_posts(
     run: Run,
@@ -205,15 +181,13 @@ def read_posts(
     columns: dict | None = None,
     pseudonymise: bool = True,
     where: dict | None = None,
-    max_accounts: int = MAX_ACCOUNTS,
 ) -> OwnPosts:
     """Read, clean and tokenise a file of posts, CSV, TSV, JSON lines or Parquet.
 
     Parameters
     ----------
     run : Run
-        the run whose folder, ``outputs/<run>/``, takes the files that are made; an earlier
-        ``rankings.parquet`` in it is deleted.
+        the run whose folder, ``outputs/<run>/``, takes the files that are made.
     location : str
         path of the file.
     encoder : AuthorEncoder
@@ -226,13 +200,11 @@ def read_posts(
         no name.
     where : dict, optional
         column of the file -> the one value of the rows to read.
-    max_accounts : int, optional
-        of more accounts, those with most posts are kept.
 
     Returns
     -------
-    The ``max_accounts`` accounts with most posts, of those with at least MIN_POSTS. Passages that
-    several posts share are removed, so that some accounts may have fewer posts left.
+    The accounts with at least MIN_POSTS posts. Passages that several posts share are removed, so
+    that some accounts may have fewer posts left.
 
     Raises
     ------
@@ -241,10 +213,10 @@ def read_posts(
         fewer than two accounts have MIN_POSTS posts.
     """
     with folder_lock(run.folder):
-        return _read_posts(run, location, encoder, columns, pseudonymise, where, max_accounts)
+        return _read_posts(run, location, encoder, columns, pseudonymise, where)
 
 
-def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accounts):
+def _read_posts(run, location, encoder, columns, pseudonymise, where):
     """Do what :func:`read_posts` does, in whose folder nobody else is at work."""
     columns = column_types(location, columns or {})
     config = CollectConfig(
@@ -254,14 +226,11 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
         options={"where": where} if where else {},
         pseudonymise=pseudonymise,
     )
-    (run.folder / "rankings.parquet").unlink(missing_ok=True)  # it may be a ranking of other posts
     card, texts_path = _collect_with_texts(run, config)
 
     whole_store = tokenise_posts(run, encoder.tokenizer)
     count = whole_store.posts_per_author()
-    enough = _accounts_with_posts(count, card)
-    largest = enough[np.argsort(-count[enough], kind="stable")[:max_accounts]]
-    accounts = np.sort(largest)
+    accounts = _accounts_with_posts(count, card)
     most = int(np.clip(STORED_POSTS // len(accounts), LEAST_STORED, MOST_POSTS))
     spread = in_memory(spread_posts(whole_store, accounts, most)).store
     in_form = posts_of_one_form(spread, encoder.kinds)
@@ -273,7 +242,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
     unread = (location, columns["author"], where, texts_path, names, pseudonymise)
     set_aside = [
         accounts_without_posts(*unread),
-        _rows_of_few_posts(names, count, accounts),
+        set_aside_rows(names[count < MIN_POSTS], count[count < MIN_POSTS], FEW),
         _rows_without_own_words(names[accounts], spread, store, in_form),
     ]
     set_aside = pd.concat(set_aside, ignore_index=True)
@@ -286,17 +255,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accoun
     hours = has_hours(columns, whole_store)
     if columns["time"] is not None and not hours:
         print(NO_HOURS)
-    vectors_path = run.folder / "vectors.safetensors"
-    return OwnPosts(store, names[accounts], hours, card, vectors_path, texts_path, set_aside)
-
-
-def _rows_of_few_posts(names, count, accounts):
-    """Return who has too few posts, or fewer than those ``accounts`` that are read."""
-    is_few = count < MIN_POSTS
-    is_beyond = ~is_few
-    is_beyond[accounts] = False
-    few = set_aside_rows(names[is_few], count[is_few], FEW)
-    return pd.concat([few, set_aside_rows(names[is_beyond], count[is_beyond], BEYOND)])
+    return OwnPosts(store, names[accounts], hours, card, texts_path, set_aside)
 
 
 def _rows_without_own_words(names, spread, store, in_form):

@@ -42,7 +42,7 @@ def find_same_texts(
     paths = [side.texts_path for side in (posts, second_posts) if side is not None]
     if all(paths):
         with (
-            folder_lock(posts.vectors_path.parent),
+            folder_lock(paths[0].parent),
             open_database(paths[0].with_suffix(".work")) as connection,
         ):
             pairs = pairs_with_same_texts(connection, *paths)

@@ -269,32 +269,3 @@ def in_memory(samples: Samples) -> Samples:
     """Copy samples into a new store in memory that holds only their posts."""
     posts, offsets = concat_ranges(samples.first, samples.count)
     return Samples.of_lists(samples.store, posts, offsets, np.arange(len(samples)))
-
-
-def concatenate_samples(first: Samples, second: Samples) -> Samples:
-    """Copy samples into one new store in memory: those of ``first``, then those of ``second``.
-
-    Parameters
-    ----------
-    first : Samples
-        come first in the new store
-    second : Samples
-        follow them; their tokens are of the same tokenizer
-
-    Raises
-    ------
-    ValueError
-        A sample has no post.
-    """
-    left = in_memory(first).store
-    right = in_memory(second).store
-    rooms = [*rooms_of(left), *rooms_of(right)]
-    topic_list, topic = np.unique(rooms, return_inverse=True)
-    arrays = {"topic": topic}
-    for name in ("tokens", "hour", "time"):
-        arrays[name] = np.concatenate([getattr(left, name), getattr(right, name)])
-    for name in ("post_offsets", "author_offsets"):
-        offsets = getattr(left, name)
-        arrays[name] = np.concatenate([offsets, getattr(right, name)[1:] + offsets[-1]])
-    meta = left.meta | {"topics": topic_list.tolist()}
-    return whole_accounts(replace(left, meta=meta, **arrays))

@@ -27,7 +27,6 @@ BOTS = "accounts_of_bots"
 UNUSABLE = "accounts_without_posts"
 COPIES = "accounts_of_copies"
 FEW = "accounts_with_few_posts"
-BEYOND = "accounts_beyond_the_largest"
 ONE_FORM = "accounts_of_one_form"
 PASSAGES = "accounts_of_shared_passages"
 BOTH_LISTS = "accounts_of_passages_in_both_lists"
@@ -38,7 +37,6 @@ REASONS = {
     UNUSABLE: "with no post that can be read (too short, without text, or without a clear time)",
     COPIES: "with nothing but copies of earlier posts, or too few words beside names and signature",
     FEW: f"with fewer than {MIN_POSTS} posts, copies and very short ones not counted",
-    BEYOND: "with fewer posts than those that are compared (there are too many accounts)",
     ONE_FORM: "with posts of one form after numbers and names are masked, by a program or by "
     "somebody whose posts are all alike",
     PASSAGES: f"with fewer than {MIN_POSTS} posts whose words do not stand in other posts, too",

@@ -1,37 +1,21 @@
-"""Find the words that two accounts share because of their topic, and score them without these."""
+"""Find the words that two accounts share because of their topic."""
 
+from collections import Counter
 from collections.abc import Collection
-from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.stats import hypergeom
 
 from ..cleaning.text import WORD
-from ..evaluation.detection import DetectionCosts
 from ..tokens.batch import Samples
-from .gallery import LINK_COSTS, AccountGallery
-from .samples import (
-    UNKNOWN_TOPIC,
-    concatenate_samples,
-    in_memory,
-    rooms_of,
-    texts_of,
-    whole_accounts,
-)
+from .gallery import AccountGallery
+from .samples import UNKNOWN_TOPIC, in_memory, rooms_of, texts_of
 
 MAX_P_VALUE = 0.001  # small, because thousands of words are tested
 MIN_RATE_RATIO = 2  # share of posts with a word in the shared rooms, over that share elsewhere
 MIN_OTHER_ACCOUNTS = 3  # so many other accounts must use a word in the shared rooms
 MAX_OTHER_POSTS = 20_000  # posts of other accounts that are counted, drawn at random if more
-
-
-class _WordCounts(NamedTuple):
-    """For one part of the posts: how many hold each of W words, (W,), and how many there are."""
-
-    holding: np.ndarray
-    posts: int
+OF_QUERY = -1  # stands for the account of the query
 
 
 def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> list[str]:
@@ -58,154 +42,110 @@ def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str 
     accounts have no posts in these rooms or none in other ones: topic and habit cannot be told
     apart then.
     """
-    # imported here because it takes a second, which the rest of this room need not wait for
-    from sklearn.feature_extraction.text import CountVectorizer
-
     target_row, query_row = gallery.columns([target, name])
-    store = concatenate_samples(query, gallery.targets).store
-    account = np.repeat(np.arange(store.authors), store.posts_per_author()) - 1  # -1: the query
-    masks = _post_masks(rooms_of(store), account, target_row, query_row)
-    others_here = masks["others_here"]
-    if not (others_here.any() and masks["others_elsewhere"].any()):
+    stores = [in_memory(samples).store for samples in (query, gallery.targets)]
+    rooms = np.concatenate([rooms_of(store) for store in stores])
+    accounts = np.repeat(np.arange(len(gallery)), stores[1].posts_per_author())
+    account = np.append(np.full(stores[0].posts, OF_QUERY), accounts)
+    groups = _groups_of_posts(rooms, account, target_row, query_row)
+    if not (len(groups["others_here"]) and len(groups["others_elsewhere"])):
         return []
 
+    words = {}
     tokenizer = gallery.encoder.tokenizer
-    shared = _words_of(store, masks["query_here"], tokenizer)
-    shared &= _words_of(store, masks["target_here"], tokenizer)
+    for group in ("query_here", "target_here"):
+        words[group] = _words_of_posts(stores, groups[group], tokenizer)
+    shared = set().union(*words["query_here"]) & set().union(*words["target_here"])
     if not shared:
         return []
-    counted = _counted_posts(masks)
-    masks = {part: mask[counted] for part, mask in masks.items()}
-    account = account[counted]
-    others_here = masks["others_here"]
-    counter = CountVectorizer(binary=True, analyzer=_words, vocabulary=sorted(shared))
-    holds = counter.transform(texts_of(store, counted, tokenizer))
-    columns = np.flatnonzero(_is_typical(holds, masks))
-    names = counter.get_feature_names_out()
-    words = []
-    for column in columns:
-        is_used = holds[others_here][:, [column]].toarray()[:, 0] > 0
-        if len(np.unique(account[others_here][is_used])) >= MIN_OTHER_ACCOUNTS:
-            words.append(names[column])
-    return words
+    groups |= _drawn_others(groups)
+    for group in ("others_here", "others_elsewhere"):
+        words[group] = _words_of_posts(stores, groups[group], tokenizer)
+    accounts_of_word = {word: set() for word in shared}
+    for number, words_of_post in zip(account[groups["others_here"]], words["others_here"]):
+        for word in words_of_post & shared:
+            accounts_of_word[word].add(number)
+    counts = {group: _PostCounts(posts, shared) for group, posts in words.items()}
+    return [
+        word
+        for word in sorted(shared)
+        if len(accounts_of_word[word]) >= MIN_OTHER_ACCOUNTS and _is_typical(word, counts)
+    ]
 
 
-def _post_masks(rooms, account, target, query_row):
-    """Return a mask of posts for each group of writers, in rooms where both accounts write or not.
+def _groups_of_posts(rooms, account, target, query_row):
+    """Return the numbers of the posts of each group of writers, in rooms of both accounts or not.
 
     "here" are the rooms where both write, "elsewhere" all other known rooms.
     """
-    of_query = account == -1
+    of_query = account == OF_QUERY
     of_target = account == target
-    of_others = ~np.isin(account, [-1, target, query_row])
+    of_others = ~np.isin(account, [OF_QUERY, target, query_row])
     shared_rooms = set(rooms[of_query]) & set(rooms[of_target]) - {UNKNOWN_TOPIC}
     in_shared_room = np.isin(rooms, list(shared_rooms))
-    return {
+    masks = {
         "others_here": of_others & in_shared_room,
         "others_elsewhere": of_others & ~in_shared_room & (rooms != UNKNOWN_TOPIC),
         "query_here": of_query & in_shared_room,
         "target_here": of_target & in_shared_room,
     }
+    return {group: np.flatnonzero(mask) for group, mask in masks.items()}
 
 
-def _words_of(store, mask, tokenizer):
-    """Return all words of some posts."""
-    texts = texts_of(store, np.flatnonzero(mask), tokenizer)
-    return {word for text in texts for word in _words(text)}
+def _drawn_others(groups):
+    """Return the posts of others here and elsewhere, of which at most MAX_OTHER_POSTS are drawn."""
+    of_others = np.union1d(groups["others_here"], groups["others_elsewhere"])
+    drawn = np.random.default_rng(0).permutation(of_others)[:MAX_OTHER_POSTS]
+    names = ("others_here", "others_elsewhere")
+    return {group: np.intersect1d(groups[group], drawn) for group in names}
 
 
-def _counted_posts(masks):
-    """Return the numbers of all posts of both accounts, and of at most MAX_OTHER_POSTS others."""
-    of_others = np.flatnonzero(masks["others_here"] | masks["others_elsewhere"])
-    other_posts = np.random.default_rng(0).permutation(of_others)[:MAX_OTHER_POSTS]
-    of_both = np.flatnonzero(masks["query_here"] | masks["target_here"])
-    return np.sort(np.concatenate([of_both, other_posts]))
+def _words_of_posts(stores, numbers, tokenizer):
+    """Return the set of words of each post; ``numbers``, in order, count the posts of two stores.
 
-
-# Return the words of a text in lower case, without placeholders such as those of links.
-def _words(text):
-    return [match[0].lower() for match in WORD.finditer(text) if not match[1]]
-
-
-def _is_typical(holds, masks):
-    """Tell which of W words, (W,), are typical of the shared rooms and of neither account.
-
-    ``holds`` is a sparse matrix (posts, W) that says which posts hold which words; ``masks`` is the
-    result of :func:`_post_masks`.
+    Words are in lower case; placeholders such as those of links are none.
     """
-    counts = {}
-    for part, mask in masks.items():
-        counts[part] = _WordCounts(np.asarray(holds[mask].sum(0))[0], mask.sum())
+    of_first = numbers < stores[0].posts
+    texts = texts_of(stores[0], numbers[of_first], tokenizer)
+    texts += texts_of(stores[1], numbers[~of_first] - stores[0].posts, tokenizer)
+    return [{match[0].lower() for match in WORD.finditer(text) if not match[1]} for text in texts]
+
+
+class _PostCounts:
+    """How many posts of a group there are, and how many of them hold each word."""
+
+    def __init__(self, words_of_posts, counted):
+        self.posts = len(words_of_posts)
+        self.holding = Counter()
+        for words in words_of_posts:
+            self.holding.update(words & counted)
+
+    def rate(self, word):
+        """Return the share of posts with a word."""
+        return self.holding[word] / self.posts
+
+
+def _is_typical(word, counts):
+    """Tell whether a word is typical of the shared rooms and of neither account."""
     crowd = counts["others_here"]
     elsewhere = counts["others_elsewhere"]
-    least_rate = MIN_RATE_RATIO * elsewhere.holding / elsewhere.posts
-    typical = _p_value(crowd, elsewhere) < MAX_P_VALUE
-    typical &= crowd.holding / crowd.posts >= least_rate
-    for account in (counts["query_here"], counts["target_here"]):
-        typical &= (account.holding > 0) & (_p_value(account, crowd) >= MAX_P_VALUE)
-    return typical
+    if _p_value(word, crowd, elsewhere) >= MAX_P_VALUE:
+        return False
+    if crowd.rate(word) < MIN_RATE_RATIO * elsewhere.rate(word):
+        return False
+    accounts = (counts["query_here"], counts["target_here"])
+    return all(_p_value(word, account, crowd) >= MAX_P_VALUE for account in accounts)
 
 
-def _p_value(sample, remainder):
-    """Return the p-value (W,) of a one-sided hypergeometric test for each of W words.
+def _p_value(word, sample, remainder):
+    """Return the p-value of a one-sided hypergeometric test for a word.
 
     It is the probability that at least so many posts of ``sample`` hold the word if the posts of
     ``sample`` and ``remainder`` were assigned to the two at random.
     """
     posts = sample.posts + remainder.posts
-    holding = sample.holding + remainder.holding
-    return hypergeom.sf(sample.holding - 1, posts, holding, sample.posts)
-
-
-def without_words(
-    gallery: AccountGallery,
-    query: Samples,
-    target: str,
-    words: Collection[str],
-    name: str = "",
-    costs: DetectionCosts = LINK_COSTS,
-) -> pd.Series:
-    """Rank a target for a query again after words are erased from the posts of both.
-
-    All other accounts of the gallery stay as they are, and so do terms and idf of its TF-IDFs and
-    the statistics that normalise the scores of these accounts.
-
-    Parameters
-    ----------
-    gallery, query, target, name : AccountGallery, Samples, str, str
-        as in :func:`helpers.accounts.contributions.contributions`.
-    words : Collection[str]
-        words in lower case, such as those that :func:`topic_words` returns.
-    costs : DetectionCosts
-        as in :meth:`~helpers.accounts.gallery.AccountGallery.rank`.
-
-    Returns
-    -------
-    The target's row of :meth:`~helpers.accounts.gallery.AccountGallery.rank`.
-    """
-    tokenizer = gallery.encoder.tokenizer
-    query = _erase_words(query, words, tokenizer)
-    changed_target = _erase_words(gallery.accounts([target]), words, tokenizer)
-    if name in gallery.names:
-        both = concatenate_samples(query, changed_target)
-        changed = gallery.exchanged(both, [name, target], keep_fitted=True)
-    else:
-        changed = gallery.exchanged(changed_target, [target], keep_fitted=True)
-    ranking = changed.rank(query, [name], len(changed), costs)
-    return ranking.set_index("target").loc[target]
-
-
-# Copy samples without the tokens that are part of one of the words.
-def _erase_words(samples, words, tokenizer):
-    store = in_memory(samples).store
-    kept_posts = []
-    for post in np.split(store.tokens, store.post_offsets[1:-1]):
-        pieces = [tokenizer.piece(token) for token in post]
-        kept_posts.append(post[~pieces_of_words(pieces, words)])
-    post_offsets = np.cumsum([0, *(len(post) for post in kept_posts)])
-    return whole_accounts(
-        replace(store, tokens=np.concatenate(kept_posts), post_offsets=post_offsets)
-    )
+    holding = sample.holding[word] + remainder.holding[word]
+    return hypergeom.sf(sample.holding[word] - 1, posts, holding, sample.posts)
 
 
 def pieces_of_words(pieces: list[str], words: Collection[str]) -> np.ndarray:

@@ -21,7 +21,6 @@ from .gallery import LINK_COSTS, AccountGallery
 from .reading import OwnPosts
 from .samples import (
     NoPosts,
-    in_memory,
     last_posts,
     samples_of,
     spread_posts,
@@ -286,22 +285,6 @@ def _judge(llr, costs):
     table = calibration_metrics(llr.ravel(), same.ravel(), costs)
     table.loc["accounts"] = len(llr)
     return table.value, reliability_bins(llr.ravel(), same.ravel())
-
-
-def subset_of_accounts(posts: OwnPosts, accounts: np.ndarray) -> OwnPosts:
-    """Keep only the accounts with the given numbers (N,) in the store, in the store's order.
-
-    Parameters
-    ----------
-    posts : OwnPosts
-        of all accounts
-    accounts : (N,) int
-        numbers of accounts in the store, in any order
-    """
-    accounts = np.sort(accounts)
-    count = posts.store.posts_per_author()[accounts]
-    samples = Samples(posts.store, posts.store.author_offsets[accounts], count, accounts)
-    return replace(posts, store=in_memory(samples).store, names=posts.names[accounts])
 
 
 def compare_with_tfidf(

@@ -11,16 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answer_page, answer_record, answer_text, answers, match_page, review
+from helpers.accounts import answer_page, answer_record, answer_text, answers, match_page
 from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED
 from helpers.accounts.commands import _write_matches
-from helpers.accounts.decided_pairs import COLUMNS, read_decisions
 from helpers.accounts.gallery import UNJUDGED
 from helpers.accounts.link_errors import LinkErrors
 from helpers.accounts.reading import pseudonym_of
 from helpers.accounts.samples import texts_of
-from helpers.core import paths
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -51,7 +49,7 @@ def test_every_number_of_a_pair_is_that_of_the_tables(answer, record):
     assert record["counts"] == {
         state: counts.get(state, 0) for state in (LINKED, LIKELY, NOT_LINKED, UNJUDGED)
     }
-    for sentence in [record["headline"], *record["sentences"], *record["errors"], *record["next"]]:
+    for sentence in [record["headline"], *record["sentences"]]:
         assert " ".join(sentence.split()) in page
 
 
@@ -133,23 +131,43 @@ def test_the_headline_is_the_user_s_answer(answer, states, words):
         assert headline.endswith("linked, with probabilities from 93% to 97%; a link needs 91%.")
 
 
-def test_how_often_a_link_is_wrong_is_said_or_why_not(answer):
+def test_how_often_a_link_is_wrong_is_said_or_why_not(answer, record):
     costs = answer.costs.model_copy(update={"prior": 0.1})
     some = replace(answer, errors=LinkErrors(100, 60, 2, 1), costs=costs)
-    text = " ".join(answer_text.error_sentences(some))
+
+    def said_of(changed):
+        return visible(answer_page.render(record | answer_record.numbers(changed)))
+
+    text = said_of(some)
     assert "60 of the 100 were linked with their own half, 40 were missed" in text
     assert "the right half was taken away" in text
     assert "1 of the 100 was linked with somebody else" in text
     assert "about 15 in 100 such links will be wrong; it may be up to 42 in 100, since" in text
-    certain = replace(some, errors=LinkErrors(100, 99, 0, 0))
-    text = " ".join(answer_text.error_sentences(certain))
+    text = said_of(replace(some, errors=LinkErrors(100, 99, 0, 0)))
     assert "99 of the 100 were linked with their own half, 1 was missed" in text
     assert "hardly a link will be wrong, as far as this test shows; it may be up to" in text
-    all_found = replace(some, errors=LinkErrors(100, 100, 0, 0))
-    text = " ".join(answer_text.error_sentences(all_found))
+    text = said_of(replace(some, errors=LinkErrors(100, 100, 0, 0)))
     assert "100 of the 100 were linked with their own half. In a second test" in text
-    none = " ".join(answer_text.error_sentences(replace(answer, errors=None)))
-    assert "cannot be said for this file. The test needs 30 accounts" in none
+    text = said_of(replace(some, errors=LinkErrors(100, 0, 0, 0)))
+    assert "None of them was linked with its own half" in text
+    text = said_of(replace(answer, errors=None))
+    assert "cannot be said for this file. The test needs 30 accounts" in text
+
+
+@pytest.mark.parametrize(
+    "count, step",
+    [
+        (LINKED, "Read the posts of each linked pair below"),
+        (LIKELY, "Likely pairs are a reason to look, not to act"),
+        (NOT_LINKED, "say so with the option --prior"),
+        (UNJUDGED, "Nothing here is a reason to act"),
+    ],
+)
+def test_the_next_step_follows_from_the_states(record, count, step):
+    counts = dict.fromkeys(record["counts"], 0) | {count: 2}
+    page = visible(answer_page.render(record | {"counts": counts, "highest_probability": 0.1}))
+    assert step in page
+    assert ("Decide at each pair below" in page) == (count != UNJUDGED)
 
 
 def test_probabilities_are_never_rounded_to_certainty():
@@ -184,20 +202,15 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
     assert len(pd.read_csv(folder / "accounts.csv")) == 41
     log = [json.loads(line) for line in open(folder / "asked.jsonl")]
     assert log[0]["asked"] and "demo-" not in json.dumps(log)
-    linked = [{row["query"], row["target"]} for row in log[0]["linked"]]
+    linked = [{row["account_a"], row["account_b"]} for row in log[0]["linked"]]
     second_account = {pseudonym_of(name) for name in ("demo-0003", "newcomer")}
     assert all(pair == second_account for pair in linked) and len(linked) == 1
     assert str(tmp_path) not in (folder / "report.html").read_text("utf-8")
 
-    # what was decided in a terminal changes the next answer
+    # what was decided changes the next answer
     decisions = tmp_path / "decisions.csv"
-    run = paths.Run("mine")
-    answers = iter(["x", "s", "two words", "d", "", "q"])
-    open_pairs = review.open_pairs(run, decisions)
-    count = review.ask_about_pairs(open_pairs, decisions, "ann", lambda _: next(answers))
-    assert count == 2 and len(review.open_pairs(run, decisions)) == len(open_pairs) - 2
-    rows = read_decisions(decisions)
-    assert rows.decision.tolist() == ["same", "different"] and rows.note[0] == "two words"
+    rows = pd.read_csv(folder / "pairs.csv")[["account_a", "account_b"]].head(2)
+    rows.assign(decision=["same", "different"]).to_csv(decisions, index=False)
     assert main(["mine", str(invented), "--names", "--decisions", str(decisions)]) == 0
     again = pd.read_csv(folder / "pairs.csv")
     assert "newcomer" not in {*again.account_a, *again.account_b}
@@ -205,27 +218,6 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
     assert {"demo-0003 + newcomer", "newcomer + demo-0003"} & names
     rejected = {rows.account_a[1], rows.account_b[1]}
     assert rejected not in [set(pair) for pair in zip(again.account_a, again.account_b)]
-
-
-def test_review_by_command(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["review", "a.csv", "x", "y", "same", "--who", "ann", "--note", "I asked"]) == 0
-    assert main(["review", "b.csv", "x", "z", "different"]) == 0
-    assert main(["review", "a.csv", "--add", "b.csv"]) == 0
-    assert capsys.readouterr().out.count("csv: 1\n") == 3
-    rows = read_decisions("a.csv")
-    assert list(rows) == list(COLUMNS) and rows.account_b.tolist() == ["y", "z"]
-    assert rows.who[0] == "ann" and rows.note[0] == "I asked" and rows.when[0].endswith("Z")
-    for words, message in (
-        (["a.csv", "x", "y", "different"], "both 'same' and 'different'"),
-        (["a.csv", "x", "y"], "name two accounts and a decision"),
-        (["a.csv", "x", "y", "perhaps"], "'perhaps' is no decision"),
-        (["a.csv"], "nobody can be asked here"),
-    ):
-        assert main(["review", *words]) == 1
-        assert message in capsys.readouterr().err
-    with pytest.raises(ValueError, match="run `python -m helpers mine` first"):
-        review.open_pairs(paths.Run("mine"), tmp_path / "a.csv")
 
 
 def test_pairs_that_are_not_shown_are_counted(answer, record):
@@ -238,17 +230,18 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
     assert "more linked or likely" not in visible(answer_page.render(record))
 
 
-def test_the_guess_is_explained_as_it_was_made(answer):
-    assert "estimated from the posts of those that were asked about" in answer_text.asked_sentence(
-        answer
-    )
-    few = replace(answer, queries=answer.queries[:29])
-    assert "always this one for fewer than 30 accounts" in answer_text.asked_sentence(few)
+def test_the_guess_is_explained_as_it_was_made(answer, record):
+    page = visible(answer_page.render(record))
+    assert "estimated from the posts of those that were asked about" in page
+    few = answer_record.numbers(replace(answer, queries=answer.queries[:29]))
+    page = visible(answer_page.render(record | few))
+    assert "always this one for fewer than 30 accounts" in page
 
 
 def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer):
     few = answer.accounts.head(6).assign(problem=answers.EQUALLY_LIKELY)
     (sentence,) = answer_text.unjudged_sentences(replace(answer, accounts=few))
     assert "6 with posts that are as much like those of any other account here" in sentence
-    small = replace(answer, gallery=answer.gallery.without_accounts(answer.gallery.names[20:]))
+    gallery = answer.posts.gallery(answer.gallery.encoder, answer.gallery.targets[np.arange(20)])
+    small = replace(answer, gallery=gallery)
     assert "so so" not in " ".join(answer_text.answer_sentences(small))

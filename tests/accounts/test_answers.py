@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answer_text, answers, decided_pairs, languages
+from helpers.accounts import answer_text, answers, languages
 from helpers.accounts.answers import (
     LIKELY,
     LINKED,
@@ -197,20 +197,6 @@ def test_the_share_of_wrong_links():
     assert share > 0 and LinkErrors(10, 0, 0, 0).wrong_share(0.1) is None
 
 
-def test_accounts_that_a_person_joined_calibrate_from_some_number_on(mine, encoder, monkeypatch):
-    names = list(mine.names)
-    same = list(zip(names[:8], names[8:16]))
-    unchanged, known = answers.calibrated_on_known(encoder, mine, same)
-    assert unchanged is encoder and known == 0
-    monkeypatch.setattr(answers, "MIN_KNOWN_PAIRS", 8)
-    fitted, known = answers.calibrated_on_known(encoder, mine, [*same, ("x", "y"), same[0]])
-    assert known == 8
-    use = encoder.use(True, mine.hours)
-    assert fitted.uses[use].accounts == 8
-    # pairs drawn at random are no evidence: the score gets hardly any weight
-    assert abs(fitted.uses[use].calibration.weights[0]) < encoder.uses[use].calibration.weights[0]
-
-
 def test_vectors_of_accounts_that_are_asked_about_are_not_made_again(mine, encoder):
     fresh = mine.gallery(encoder)
     shared = mine.gallery(encoder)
@@ -247,28 +233,6 @@ def test_an_account_that_is_not_there_is_named(mine, encoder):
         answer_question(mine, encoder, Question(accounts=("nosuch",)))
     with pytest.raises(ValueError, match="k"):
         Question.of({"k": 0}, "mine")
-
-
-def test_decisions_are_read_as_they_were_added(tmp_path):
-    path = tmp_path / "decisions.csv"
-    assert (
-        decided_pairs.add_decisions(path, decisions(("a", "b", "same"), ("c", "d", "later"))) == 2
-    )
-    assert (
-        decided_pairs.add_decisions(path, decisions(("b", "a", "same"), ("d", "c", "different")))
-        == 1
-    )
-    rows = decided_pairs.read_decisions(path)
-    assert rows[["account_a", "account_b", "decision"]].to_numpy().tolist() == [
-        ["a", "b", "same"],
-        ["d", "c", "different"],
-    ]
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match="both 'same' and 'different'"):
-        decided_pairs.add_decisions(path, decisions(("a", "b", "different")))
-    with pytest.raises(ValueError, match="'maybe' is none of"):
-        decided_pairs.add_decisions(path, decisions(("a", "x", "maybe")))
-    assert path.read_bytes() == before
 
 
 def test_decisions_that_cannot_be_heeded_are_said(mine, encoder):

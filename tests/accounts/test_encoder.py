@@ -51,7 +51,7 @@ def test_saved_and_loaded_it_is_the_same(encoder, tmp_path):
     np.testing.assert_array_equal(
         again.encode(POSTS), encoder.encode(POSTS)
     )  # what was in eight bits stays in them
-    assert again.fingerprint == encoder.fingerprint and again.uses == encoder.uses
+    assert again.uses == encoder.uses
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "model.json", "tokenizer.model"])

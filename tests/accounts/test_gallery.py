@@ -1,12 +1,11 @@
 """Galleries: ranks with an open end, no account against itself, kept, grown and shrunk."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
+from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
 from helpers.accounts.gallery import NOBODY, UNDECIDED, AccountGallery
-from helpers.accounts.samples import halves, rooms_of
+from helpers.accounts.samples import halves
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import cosine
 from helpers.tokens.tokenizer import Tokenizer
@@ -93,45 +92,6 @@ def test_a_query_is_not_measured_against_itself(gallery):
     assert abs(block[0, column] - expected) < 1e-4
 
 
-def test_saved_grown_and_shrunk(encoder, gallery, tmp_path):
-    gallery.save(tmp_path)
-    again = AccountGallery.load(encoder, tmp_path)
-    ask = lambda one: one.rank(one.accounts(["newcomer"]), ["newcomer"])  # noqa: E731
-    same = {"check_exact": False, "atol": 1e-4}
-    pd.testing.assert_frame_equal(ask(again), ask(gallery), **same)
-    calibrated = encoder.calibrated_on(gallery.targets.store, True)
-    assert len(AccountGallery.load(calibrated, tmp_path)) == len(gallery), (
-        "another map is no other encoder"
-    )
-    with pytest.raises(ValueError, match="has 1 of these accounts already"):
-        gallery.with_accounts([["a post"]], ["newcomer"], [[1700000000]])
-    grown = gallery.with_accounts(
-        [["A wholly new account.", "It says this and that, nothing more."]],
-        ["new"],
-        [[1700000000, 1700003600]],
-        [["books", "a new room"]],
-    )
-    assert set(rooms_of(again.targets.store)) == set(rooms_of(gallery.targets.store)) > {"books"}
-    assert rooms_of(grown.targets.store)[-2:].tolist() == ["books", "a new room"]
-    assert len(grown) == len(gallery) + 1
-    back = grown.without_accounts(["new"])
-    np.testing.assert_allclose(
-        ask(back).score[:5].astype(float), ask(gallery).score[:5].astype(float), atol=1e-4
-    )
-    with pytest.raises(ValueError, match="not in the gallery"):
-        back.without_accounts(["new"])
-    with pytest.raises(ValueError, match="the gallery is empty"):
-        back.without_accounts(list(back.names))
-
-
-def test_a_gallery_of_another_encoder_is_refused(encoder, gallery, tmp_path, mine):
-    gallery.save(tmp_path)
-    fewer = {name: each for name, each in encoder.members.items() if name != "lsa"}
-    other = AuthorEncoder(encoder.tokenizer, fewer, encoder.uses, {})
-    with pytest.raises(ValueError, match="another encoder"):
-        AccountGallery.load(other, tmp_path)
-
-
 def test_few_accounts_are_compared_each_for_itself(encoder):
     small = AccountGallery.of(encoder, POSTS, ["tea", "semicolons"])
     assert not small.normalised
@@ -202,18 +162,6 @@ def test_links_in_three_lines(encoder):
     ]
 
 
-def test_exchanged_accounts_keep_their_place_in_the_draw(gallery, encoder):
-    one, two = gallery.names[:2]
-    same = gallery.exchanged(gallery.accounts([one, two]), [one, two])
-    assert sorted(same.names) == sorted(gallery.names) and same.drawn.all()
-    ask = lambda made: made.rank(made.accounts(["newcomer"]), ["newcomer"], 5)  # noqa: E731
-    pd.testing.assert_frame_equal(ask(same), ask(gallery), check_exact=False, atol=1e-4)
-    small = AccountGallery.of(encoder, POSTS, ["tea", "semi"])
-    assert list(small.exchanged(small.targets, ["semi", "tea"]).names) == ["semi", "tea"], (
-        "all of them"
-    )
-
-
 @pytest.mark.parametrize(
     ("names", "message"), [(["a"], "2 accounts have 1 names"), (["a", "a"], "1 of them different")]
 )
@@ -225,9 +173,3 @@ def test_names_are_one_an_account(encoder, names, message):
 def test_times_on_one_side_only_are_refused(gallery):
     with pytest.raises(ValueError, match="with times"):
         gallery.queries([["a post"]])
-
-
-def test_what_was_fitted_is_kept_for_accounts_that_are_there_only(gallery):
-    queries = gallery.accounts([gallery.names[0]])
-    with pytest.raises(ValueError, match="not in the gallery"):
-        gallery.exchanged(queries, ["new"], keep_fitted=True)

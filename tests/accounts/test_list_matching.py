@@ -20,12 +20,11 @@ from helpers.accounts.encoder import ENOUGH, OWN_LIST_ACCOUNTS
 from helpers.accounts.list_matching import COLUMNS, TwoLists, decide, match_lists
 from helpers.accounts.match_page import MatchWords
 from helpers.accounts.pair_evidence import list_pair_evidence
-from helpers.accounts.samples import spread_posts
-from helpers.accounts.validation import subset_of_accounts
 from helpers.core.paths import Run
 from helpers.evaluation.candidates import all_candidates
 from helpers.evaluation.matching import MatchConfig
 from helpers.sources import open_source
+from tests.accounts.subsets import subset_of_accounts
 
 ONLY_A = range(0, 30)  # numbers of invented accounts
 IN_BOTH = range(30, 66)
@@ -157,14 +156,6 @@ def test_decisions_are_heeded(lists, matched):
     assert linked[0] in names_of(new_pairs[new_pairs.linked]), "others stay"
 
 
-def test_known_pairs_calibrate_from_30_on(lists):
-    names = [name for name in lists.galleries["a"].names if name in lists.galleries["b"].names]
-    few = match_lists(lists, decided_as(lists, same=[(name, name) for name in names[:29]]))
-    enough = match_lists(lists, decided_as(lists, same=[(name, name) for name in names[:30]]))
-    assert not few.known_calibrate and enough.known_calibrate
-    assert enough.pairs.known.sum() == 30
-
-
 def test_somebody_must_be_left(lists):
     partner = lists.galleries["b"].names[0]
     everybody = [(name, partner) for name in lists.galleries["a"].names]
@@ -185,7 +176,7 @@ def test_strangers_are_not_linked(own_encoder, posts):
 
 def test_few_accounts_are_refused(encoder, posts):
     few = subset_of_accounts(posts[1], np.arange(ENOUGH - 1))
-    with pytest.raises(ValueError, match="list B has .* use `python -m helpers compare`"):
+    with pytest.raises(ValueError, match="list B has .* ask `python -m helpers mine`"):
         TwoLists.of(encoder, posts[0], few)
 
 
@@ -240,7 +231,7 @@ def test_every_number_of_the_page_is_that_of_the_table(matched, record):
     assert f"{linked} pairs are linked." in words
     likely = int((matched.pairs.linked | (matched.pairs.probability >= 0.5)).sum())
     assert f"{likely - 3} more linked or likely pairs are in matches.csv" in words
-    for sentence in [*record["sentences"], *record["next"], "Read.", "Trusted."]:
+    for sentence in [*record["sentences"], "Read.", "Trusted."]:
         assert sentence in words
     for letter in "ab":
         nobody = matched.nobody[letter]
@@ -279,36 +270,15 @@ def test_of_each_account_one_pair_is_shown_and_known_ones_are_not():
     assert len(match_page.pairs_to_read(pairs.head(0))) == 0
 
 
-def test_the_table_is_short_and_has_each_account_once(matched):
-    many = pd.concat(
-        [matched.pairs.assign(account_a=lambda f, n=n: f.account_a + str(n)) for n in "xy"]
-    )
+def test_the_table_is_short_and_escaped(matched):
+    new_pairs = matched.pairs[~matched.pairs.known]
+    many = pd.concat([new_pairs] * (match_report.MAX_ROWS // len(new_pairs) + 1))
     lines = match_report.table(many).splitlines()
-    names = [line.split()[0] for line in lines[1:-1]]
-    assert len(names) == len(set(names)) == match_report.MAX_ROWS and "more accounts" in lines[-1]
+    assert len(lines) == match_report.MAX_ROWS + 2
+    assert lines[-1] == f"... and {len(many) - match_report.MAX_ROWS} more"
     hostile = matched.pairs.head(1).assign(account_a="a\x1b[2Jb")
     assert "\x1b" not in match_report.table(hostile)
     assert "No pair" in match_report.table(matched.pairs.head(0))
-
-
-def test_accounts_active_in_the_same_minutes_are_apart(posts, make_store):
-    store = make_store([5, 5, 5], seed=3, lengths=np.full(15, 4))
-    shifted = replace(store, time=np.where(np.arange(15) < 5, store.time + 30, store.time + 86460))
-    samples = [spread_posts(side) for side in (store, shifted)]
-    minutes = [
-        [set(side.time[n * 5 : n * 5 + 5] // 60) for n in range(3)] for side in (store, shifted)
-    ]
-    expected = [
-        [a, b]
-        for a in range(3)
-        for b in range(3)
-        if len(minutes[0][a] & minutes[1][b]) >= list_matching.MIN_SHARED_MINUTES
-    ]
-    found = list_matching.pairs_in_same_minutes(*samples)
-    assert sorted(found.tolist()) == expected and [0, 0] in expected
-    dates = spread_posts(replace(store, time=store.time // 86400 * 86400))
-    with pytest.raises(ValueError, match="midnight"):
-        list_matching.pairs_in_same_minutes(dates, dates)
 
 
 MATRICES = st.tuples(

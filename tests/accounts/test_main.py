@@ -51,7 +51,7 @@ def test_encode_replaces_no_posts(tmp_path, monkeypatch, capsys, spelling, force
     assert main(["encode", "a.csv", spelling, *force]) == 1
     told = capsys.readouterr().err
     if spelling != "b.parquet":
-        words = "is the file to read" if "link" in spelling else "python -m helpers compare a.csv"
+        words = "is the file to read" if "link" in spelling else "python -m helpers match a.csv"
         assert words in told
     elif not force:
         assert "b.parquet exists and was not made by this command" in told and "--force" in told
@@ -60,29 +60,22 @@ def test_encode_replaces_no_posts(tmp_path, monkeypatch, capsys, spelling, force
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 
 
-def test_nearest_with_names_and_without(invented, tmp_path, capsys):
-    assert main(["nearest", str(invented), "newcomer", "-k", "2", "--names"]) == 0
+def ask_about(path, account, *more):
+    """Give the command that prints the pairs of one account."""
+    return main(["mine", str(path), "--accounts", account, "-k", "2", *more])
+
+
+def test_the_pairs_of_one_account_with_names_and_without(invented, tmp_path, capsys):
+    assert ask_about(invented, "newcomer", "--names") == 0
     printed = capsys.readouterr().out
-    assert "demo-0003" in printed and CARE in printed and "nobody of these" in printed
-    assert main(["nearest", str(invented), "newcomer", "-k", "2"]) == 0
-    printed = capsys.readouterr().out
-    assert "demo-" not in printed and "of 10,000 pairs by two people were linked" in printed
+    rows = [line.split() for line in printed.splitlines() if line.split()[:1] == ["newcomer"]]
+    assert rows[0][1] == "demo-0003" and len(rows) == 2 and CARE in printed
+    assert ask_about(invented, "newcomer") == 0
+    assert "demo-" not in capsys.readouterr().out
     log = [json.loads(line) for line in open(tmp_path / "outputs" / "mine" / "asked.jsonl")]
-    assert (
-        len(log) == 2 and log[0]["asked"] == log[1]["asked"] and log[0]["asked"][0].startswith("u")
-    )
-
-
-def test_compare(invented, tmp_path, capsys):
-    frame = pd.read_csv(invented)
-    frame[frame.nick.isin(["newcomer", "demo-0009"])].to_csv(tmp_path / "a.csv", index=False)
-    frame[~frame.nick.isin(["newcomer"])].to_csv(tmp_path / "b.csv", index=False)
-    assert (
-        main(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--names", "-k", "1"])
-        == 0
-    )
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "(first file)" in line]
-    assert ["newcomer", "demo-0003"] in [[row[0], row[3]] for row in rows]
+    assert log[0]["asked"] == log[1]["asked"] == [pseudonym_of("newcomer")]
+    assert ask_about(invented, "nosuch", "--names") == 1
+    assert capsys.readouterr().err.rstrip().endswith("the first is nosuch")
 
 
 def test_lost_rows_and_dates_without_hours_are_said(invented, tmp_path, capsys):
@@ -92,63 +85,22 @@ def test_lost_rows_and_dates_without_hours_are_said(invented, tmp_path, capsys):
     days = frame.assign(time=times.dt.strftime("%Y-%m-%d"))
     days.loc[days.index % 4 == 0, "time"] = "13.02.2024 10:00"
     days.to_csv(tmp_path / "days.csv", index=False)
-    assert main(["compare", str(invented), str(tmp_path / "days.csv"), "-k", "1"]) == 0
-    said = capsys.readouterr().out
+    assert main(["match", str(invented), str(tmp_path / "days.csv")]) == 1
+    printed = capsys.readouterr()
+    assert re.search("list [AB] has", printed.err), "both files hold the same posts"
+    said = printed.out
     lost = (days.index % 4 == 0).sum()
     assert f"{lost:,} of {len(days):,} rows were dropped: the time in column 'time' cannot" in said
     assert said.count("rows were dropped") == said.count("have no hours") == 1
     days.drop(columns="time").to_csv(tmp_path / "none.csv", index=False)
-    assert main(["compare", str(invented), str(tmp_path / "none.csv")]) == 1
+    assert main(["match", str(invented), str(tmp_path / "none.csv")]) == 1
     assert "only one of the files has times" in capsys.readouterr().err
 
 
-def test_counts_are_printed_as_integers(invented, capsys):
-    assert main(["nearest", str(invented), "newcomer", "-k", "2", "--names"]) == 0
-    header, best, second, nobody = capsys.readouterr().out.splitlines()[:4]
-    posts = pd.read_csv(invented).nick.value_counts()
-    for rank, line in enumerate((best, second), 1):
-        row = dict(zip(header.split(), line.split(), strict=True))
-        assert row["rank"] == str(rank) and float(row["llr"]) != 0
-        assert row["target_posts"].isdecimal() and int(row["target_posts"]) <= posts[row["target"]]
-    # query and name, then probability, linked and the query's posts: no rank and posts of a target
-    assert (
-        len(nobody.split()) == 1 + 3 + 3 and "NA" not in nobody and nobody.split()[-1].isdecimal()
-    )
-
-
-@pytest.mark.parametrize("k", [1, 3])
-def test_accounts_of_equal_ratios_have_no_order(tmp_path, capsys, k):
-    """All write at random from the same few words."""
-    rng = np.random.default_rng(0)
-    words = "the a tea coffee maybe never always ok well then so but green red two three".split()
-    users = np.repeat([f"person-{number}" for number in range(6)], 12)
-    texts = [" ".join(rng.choice(words, 12)) for _ in users]
-    pd.DataFrame({"user": users, "message": texts}).to_csv(tmp_path / "a.csv", index=False)
-    asked = ["nearest", str(tmp_path / "a.csv"), "person-0", "-k", str(k)]
-    for names, shown in ([["--names"], "person-0"], [[], pseudonym_of("person-0")]):
-        assert main([*asked, *names]) == 0
-        printed = capsys.readouterr().out
-        assert f"Cannot tell for {shown}: " in printed and printed.count("0.000") == k
-        rows = [line.split() for line in printed.splitlines() if line.strip().startswith(shown)]
-        assert len(rows) == k + 1 and rows[0][2] == "0.000", "no rank stands between name and ratio"
-    log = pd.read_parquet(paths.Run("mine").folder / "rankings.parquet")
-    assert len(log) == k + 1, "the log has what was shown"
-
-
-def test_only_queries_of_equal_ratios_are_named(invented, capsys):
+def test_queries_of_equal_ratios_are_named():
     ratios = {"a": [2.0, 2.0005], "b": [2.0, 1.0], "c": [0.5], "d": [0.0, 0.0, 0.0]}
     rows = [(query, ratio) for query, llr in ratios.items() for ratio in [*llr, np.nan]]
-    ranking = pd.DataFrame(rows, columns=["query", "llr"])
-    assert equal_queries(ranking) == ["a", "d"]
-    assert main(["nearest", str(invented), "newcomer", "-k", "2"]) == 0
-    assert "Cannot tell" not in capsys.readouterr().out
-
-
-def test_an_unknown_account_is_called_as_the_user_calls_it(invented, capsys):
-    assert main(["nearest", str(invented), "nosuch", "--names"]) == 1
-    assert capsys.readouterr().err.rstrip().endswith("the first is nosuch")
-    assert main(["nearest", str(invented), "nosuch"]) == 1
-    assert capsys.readouterr().err.rstrip().endswith("the first is nosuch")
+    assert equal_queries(pd.DataFrame(rows, columns=["query", "llr"])) == ["a", "d"]
 
 
 def test_accounts_may_have_names_that_look_like_pseudonyms(tmp_path, invented, capsys):
@@ -239,10 +191,12 @@ def test_match_heeds_decisions(two_lists, tmp_path, capsys, little_work):
     path.write_text("\n".join(["account_b,account_a,decision", *decisions]))
     arguments = ["--decisions", str(path), "--overlap", "0.9", "--out", str(tmp_path / "o.csv")]
     words = [str(two_lists / "a.csv"), str(two_lists / "b.csv")]
-    assert main(["match", *words, *arguments, "--apart-in-time"]) == 0
+    assert main(["match", *words, *arguments, "--accounts", "demo-0007"]) == 0
     printed = capsys.readouterr().out
     assert "1 same, 1 different; decisions about other accounts: 1." in printed
-    assert "in 2 minutes or more: " in printed
+    asked = pseudonym_of("demo-0007")
+    table = [line for line in printed.splitlines() if re.fullmatch(r"u\w{16} +u\w{16} .*", line)]
+    assert table and all(asked in line for line in table)
     assert "You say that 90.0% of the accounts" in printed and "demo-" not in printed
     pairs = pd.read_csv(tmp_path / "o.csv")
     known = pairs[pairs.known]
@@ -279,9 +233,9 @@ def test_what_cannot_be_matched_is_told_in_one_line(two_lists, capsys, arguments
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["nearest", "{posts}", "who?"],
+        ["mine", "{posts}", "--accounts", "who?"],
         ["encode", "nowhere.csv", "out"],
-        ["nearest", "{posts}", "newcomer", "--author", "x"],
+        ["mine", "{posts}", "--author", "x"],
     ],
 )
 def test_errors_are_one_line(invented, arguments, capsys):
@@ -290,14 +244,8 @@ def test_errors_are_one_line(invented, arguments, capsys):
     assert printed.count("\n") == 1 and "Traceback" not in printed
 
 
-def test_the_same_file_twice_is_said(invented, capsys):
-    assert main(["compare", str(invented), str(invented)]) in (0, 1)
-    printed = capsys.readouterr()
-    assert "of 41 accounts of the first file" in printed.out or "do they overlap?" in printed.err
-
-
 def test_a_prior_is_a_probability(invented, capsys):
-    assert main(["nearest", str(invented), "newcomer", "--prior", "7"]) == 1
+    assert main(["mine", str(invented), "--prior", "7"]) == 1
     assert "'prior' is 7.0" in capsys.readouterr().err
 
 
@@ -308,17 +256,17 @@ def test_names_cannot_steer_the_terminal(invented, tmp_path, capsys):
     frame = pd.read_csv(invented)
     frame["nick"] = frame.nick.replace("demo-0003", HOSTILE)
     frame.to_csv(tmp_path / "posts.csv", index=False)
-    assert main(["nearest", str(tmp_path / "posts.csv"), "newcomer", "-k", "3", "--names"]) == 0
+    assert ask_about(tmp_path / "posts.csv", "newcomer", "--names") == 0
     printed = capsys.readouterr().out
     assert not set("\x1b\x07\u202e") & set(printed) and "demo" in printed
-    assert main(["nearest", str(tmp_path / "posts.csv"), f"who{HOSTILE}", "--names"]) == 1
+    assert ask_about(tmp_path / "posts.csv", f"who{HOSTILE}", "--names") == 1
     assert not set("\x1b\x07\u202e") & set(capsys.readouterr().err)
 
 
 def test_a_cut_file_is_told_in_one_line(invented, tmp_path, capsys):
     whole = gzip.compress(invented.read_bytes())
     (tmp_path / "posts.csv.gz").write_bytes(whole[: len(whole) // 2])
-    assert main(["nearest", str(tmp_path / "posts.csv.gz"), "newcomer"]) in (0, 1)
+    assert ask_about(tmp_path / "posts.csv.gz", "newcomer") in (0, 1)
     printed = capsys.readouterr().err
     assert "Traceback" not in printed and DEFECT not in printed
 
@@ -336,7 +284,7 @@ def find_name(*_, **__):
 
 def test_a_full_disk_is_told_in_one_line(invented, monkeypatch, capsys):
     monkeypatch.setattr("helpers.accounts.reading.collect", raise_full_disk)
-    assert main(["nearest", str(invented), "newcomer"]) == 1
+    assert ask_about(invented, "newcomer") == 1
     printed = capsys.readouterr().err
     assert printed.startswith("the disk is full at /full/work.wal: free some space, then")
     assert printed.count("\n") == 1
@@ -344,7 +292,7 @@ def test_a_full_disk_is_told_in_one_line(invented, monkeypatch, capsys):
 
 def test_a_defect_is_told_in_one_line(invented, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("helpers.accounts.reading.collect", find_name)
-    assert main(["nearest", str(invented), "newcomer"]) == 1
+    assert ask_about(invented, "newcomer") == 1
     printed = capsys.readouterr().err
     assert printed.startswith(f"{DEFECT}: KeyError") and printed.count("\n") == 1
     assert "in find_name" in (tmp_path / "outputs" / "traceback.txt").read_text()
@@ -361,19 +309,16 @@ def test_a_number_is_one_name_for_the_reader_and_the_user(invented, tmp_path, ca
         {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](path, index=False)
     assert own_names(str(path))[pseudonym_of("10")] == "10"
     if kind == "parquet":
-        assert main(["nearest", str(path), "10", "-k", "2", "--names"]) == 0
-        table = capsys.readouterr().out.split("\n\n")[0]
-        names = [line.split()[0] for line in table.splitlines()[1:]]
-        assert names == ["10"] * 3 and "u" not in [
-            line.split()[2][0] for line in table.splitlines()[1:]
-        ]
+        assert ask_about(path, "10", "--names") == 0
+        table = capsys.readouterr().out.split("\n\n")[1].splitlines()[1:]
+        assert sum(line.split()[0] == "10" for line in table) == 2
 
 
 def test_a_cut_file_is_read_up_to_the_cut(invented, tmp_path, capsys):
     path = tmp_path / "cut.csv.gz"
     path.write_bytes(gzip.compress(invented.read_bytes())[:-1000])
-    assert main(["nearest", str(path), "newcomer", "-k", "1", "--names"]) == 0
-    assert "accounts were compared" in capsys.readouterr().out
+    assert ask_about(path, "newcomer", "--names") == 0
+    capsys.readouterr()
     card = json.loads((tmp_path / "outputs" / "mine" / "data_card.json").read_text())
     assert card["dropped_truncated_file"] == 1
 
@@ -381,7 +326,7 @@ def test_a_cut_file_is_read_up_to_the_cut(invented, tmp_path, capsys):
 def test_outputs_are_for_their_owner_alone(invented, tmp_path):
     before = os.umask(0o022)
     try:
-        assert main(["nearest", str(invented), "newcomer", "-k", "1"]) == 0
+        assert ask_about(invented, "newcomer") == 0
     finally:
         os.umask(before)
     outputs = tmp_path / "outputs"

@@ -5,7 +5,6 @@ import gzip
 import json
 import lzma
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,7 @@ from helpers.accounts.gallery import NOBODY, AccountGallery
 from helpers.accounts.samples import UNKNOWN_TOPIC, NoPosts, samples_of, texts_of
 from helpers.core.paths import Run
 from helpers.corpus.collect import parts_folder
+from tests.accounts.subsets import subset_of_accounts
 
 
 @pytest.fixture(autouse=True)
@@ -136,12 +136,6 @@ def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
     assert mine.card["accounts_with_few_posts"] == 1 and len(mine.names) == 6
 
 
-def test_only_the_largest_are_kept(tmp_path, encoder):
-    written(tmp_path / "a.csv", authors=6)
-    mine = reading.read_posts(Run("most"), str(tmp_path / "a.csv"), encoder, max_accounts=4)
-    assert mine.card["accounts_beyond_the_largest"] == 2 and len(mine.gallery(encoder)) == 4
-
-
 def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     for module in ("validation", "encoder", "gallery"):
         monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
@@ -185,9 +179,7 @@ def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monk
 
 
 def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
-    choice = validation.choose_calibration(
-        validation.subset_of_accounts(mine, np.arange(10)), encoder
-    )
+    choice = validation.choose_calibration(subset_of_accounts(mine, np.arange(10)), encoder)
     assert choice.encoder is encoder and list(choice.metrics) == ["shipped"]
     assert "too few" in choice.messages[0] and "shipped calibration is used" in choice.messages[1]
 
@@ -286,7 +278,11 @@ def many(monkeypatch):
         monkeypatch.setattr(reading, name, count)
 
 
-def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery, many):
+@pytest.mark.parametrize("block", [7, 1000])
+def test_of_many_accounts_those_that_matter_are_compared(
+    mine, encoder, gallery, many, block, monkeypatch
+):
+    monkeypatch.setattr(reading, "BLOCK_ACCOUNTS", block)
     part = mine.gallery_for(encoder, mine.samples(["newcomer"]))
     assert len(part) + part.beyond == 41 > len(part) >= 30 and part.drawn.sum() == 30
     vectors = encoder.vectors(mine.samples(list(mine.names)), True)
@@ -299,56 +295,6 @@ def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery,
     assert partial.score[0] > whole.score[0] / 2
     part_of_eight = mine.gallery_for(encoder, mine.samples(list(mine.names[:8])))
     assert set(mine.names[:8]) <= set(part_of_eight.names)
-
-
-def test_a_part_of_a_gallery_is_kept_and_grown_as_one(mine, encoder, many, tmp_path):
-    part = mine.gallery_for(encoder, mine.samples(["newcomer"]))
-    part.save(tmp_path)
-    loaded = AccountGallery.load(encoder, tmp_path)
-    assert (loaded.drawn == part.drawn).all() and loaded.beyond == part.beyond
-    grown = loaded.with_accounts(
-        [["A wholly new account.", "It says this and that."]], ["new"], [[1700000000, 1700003600]]
-    )
-    assert not grown.drawn[-1] and grown.drawn.sum() == 30
-    fewer = grown.without_accounts(["new", part.names[part.drawn][0]])
-    assert fewer.drawn.sum() == 29 and len(fewer) == len(part) - 1
-
-
-def test_vectors_that_are_made_in_chunks_are_the_same(mine, encoder, monkeypatch):
-    whole = mine._make_vectors(encoder)
-    monkeypatch.setattr(reading, "CHUNK_ACCOUNTS", 7)
-    assert len(whole) > 14
-    np.testing.assert_allclose(mine._make_vectors(encoder), whole, atol=1e-3)
-
-
-def test_vectors_are_kept_for_these_posts_and_this_encoder(tmp_path, encoder, monkeypatch):
-    embedded = []
-    original = type(encoder).vectors
-    monkeypatch.setattr(
-        type(encoder),
-        "vectors",
-        lambda self, samples, *rest: (
-            embedded.append(len(samples)),
-            original(self, samples, *rest),
-        )[1],
-    )
-    written(tmp_path / "a.csv", authors=6)
-    first = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
-    vectors = first.vectors(encoder)
-    second = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
-    np.testing.assert_array_equal(second.vectors(encoder), vectors)
-    assert embedded == [6], "read again, not made again"
-    changed = [
-        member | {"weight": 0.5 if member["name"] == "hours" else member["weight"]}
-        for member in encoder.uses["alone_hours"].members
-    ]
-    uses = {"alone_hours": replace(encoder.uses["alone_hours"], members=changed)}
-    other = type(encoder)(encoder.tokenizer, encoder.members, encoder.uses | uses, {})
-    assert np.abs(second.vectors(other) - vectors).max() > 0.01 and embedded == [6, 6]
-    fewer = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder, max_accounts=4)
-    assert len(fewer.vectors(encoder)) == 4
-    fewer.vectors_path.write_bytes(fewer.vectors_path.read_bytes()[:-5])
-    assert len(fewer.vectors(encoder)) == 4 and embedded == [6, 6, 4, 4], "damaged, so made anew"
 
 
 def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, many):
@@ -445,7 +391,7 @@ def test_an_empty_topic_loses_no_post(tmp_path, encoder, capsys):
 
 
 def test_a_map_is_not_fitted_on_galleries_too_small(mine, encoder):
-    few = validation.subset_of_accounts(mine, np.arange(20))
+    few = subset_of_accounts(mine, np.arange(20))
     with pytest.raises(ValueError, match="calibration needs 30 accounts"):
         encoder.calibrated_on(few.store, few.hours)
     used = encoder.calibrated_on(mine.store, mine.hours).uses[encoder.use(True, mine.hours)]

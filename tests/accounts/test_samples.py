@@ -37,19 +37,10 @@ def test_rooms_go_with_their_posts(encoder):
         )
     )
     assert module.rooms_of(first.store).tolist() == ["tea", module.UNKNOWN_TOPIC]
-    joined = module.concatenate_samples(first, second)
-    assert module.rooms_of(joined.store).tolist() == [
-        "tea",
-        module.UNKNOWN_TOPIC,
+    assert module.rooms_of(module.in_memory(second).store).tolist() == [
         "tea",
         "7",
         module.UNKNOWN_TOPIC,
-    ]
-    assert module.rooms_of(module.in_memory(joined[np.array([2, 0])]).store).tolist() == [
-        "tea",
-        "7",
-        module.UNKNOWN_TOPIC,
-        "tea",
     ]
     unlisted = store_in_memory([2])
     unlisted.meta["topics"], unlisted.topic[:] = ["a"], [0, 1]
@@ -167,13 +158,11 @@ def test_forms_that_differ_in_a_number_are_one_form(encoder):
     assert dropped > 20 and texts == own
 
 
-def test_stores_are_joined_and_cut(encoder):
-    first = module.samples_of([["a first one", "b"], ["c d"]], encoder.tokenizer)
+def test_stores_are_cut(encoder):
+    both = module.samples_of([["a first one", "b"], ["e f g", "h"]], encoder.tokenizer)
     second = module.samples_of([["e f g", "h"]], encoder.tokenizer)
-    joined = module.concatenate_samples(first, second)
-    assert joined.count.tolist() == [2, 1, 2]
-    assert joined.store.tokens.tolist() == [*first.store.tokens, *second.store.tokens]
-    alone = module.in_memory(joined[np.array([2])])
+    alone = module.in_memory(both[np.array([1])])
+    assert alone.count.tolist() == [2]
     assert alone.store.tokens.tolist() == second.store.tokens.tolist()
 
 

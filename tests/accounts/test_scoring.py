@@ -151,7 +151,9 @@ def test_the_prior_of_few_queries_is_not_estimated(encoder, gallery):
 
 
 def test_nobody_is_linked_where_every_account_has_another_author(encoder, mine):
-    gallery = mine.gallery(encoder).without_accounts(["newcomer"])
+    gallery = mine.gallery(
+        encoder, mine.samples([name for name in mine.names if name != "newcomer"])
+    )
     prior = gallery.estimate_prior(gallery.targets, list(gallery.names))
     costs = LINK_COSTS.model_copy(update={"prior": prior})
     ranking = gallery.rank(gallery.targets, list(gallery.names), 1, costs)

@@ -1,11 +1,9 @@
-"""Words of a common topic are the room's, and a score without words is that of posts without."""
-
-import re
+"""Words of a common topic are the room's."""
 
 import numpy as np
 
 from helpers.accounts.gallery import AccountGallery
-from helpers.accounts.topic_words import topic_words, without_words
+from helpers.accounts.topic_words import topic_words
 from helpers.sources import demo_writer
 
 
@@ -38,7 +36,7 @@ def test_topic_words_are_of_the_room_and_of_neither_account(encoder):
     query = gallery.accounts(["account 0"])
     assert topic_words(gallery, query, "account 1", "account 0") == ["kiln"]
     assert topic_words(gallery, query, "account 2", "account 0") == ["kiln"]
-    alone = gallery.without_accounts([name for name in gallery.names if name != "account 1"])
+    alone = AccountGallery(encoder, gallery.accounts(["account 1"]), ["account 1"])
     assert topic_words(alone, query, "account 1") == [], "nobody else to say what is the room's"
 
 
@@ -52,24 +50,3 @@ def test_topic_words_of_the_demo_are_those_that_were_planted(gallery):
     }
     words = topic_words(gallery, gallery.accounts(["newcomer"]), "demo-0003", "newcomer")
     assert words and set(words) <= planted
-
-
-def test_what_remains_without_words_is_the_score_of_posts_that_lack_them(encoder):
-    posts = [
-        ["I like kilns and tea, a lot.", "Kiln, again!"],
-        ["no kiln; ever", "kiln well; maybe", "kiln"],
-    ]
-    gallery = AccountGallery.of(encoder, posts, ["one", "other"])
-    query = gallery.accounts(["one"])
-    inside = without_words(gallery, query, "other", ["kiln"], "one")
-    bare_posts = [[re.sub(r"(?i)\bkiln\b", "", post) or " " for post in texts] for texts in posts]
-    plain = encoder.encode([texts[:2] for texts in bare_posts])
-    whole = gallery.rank(query, ["one"]).score[0]
-    assert inside.score < whole
-    assert abs(inside.score - plain[0] @ plain[1]) < 0.15 * abs(whole)
-    outside = without_words(gallery, query, "other", ["kiln"])
-    assert abs(outside.score - inside.score) < 1e-4, (
-        "asked from outside, one stays in the gallery as it is"
-    )
-    untouched = without_words(gallery, query, "other", ["unsaid"], "one")
-    assert abs(untouched.score - whole) < 1e-5

@@ -12,6 +12,7 @@ from helpers.accounts import languages, unjudged
 from helpers.accounts.__main__ import main
 from helpers.accounts.gallery import UNJUDGED, AccountGallery
 from helpers.accounts.reading import read_posts
+from helpers.accounts.samples import texts_of
 from helpers.core import paths
 from helpers.sources.demo import write_demo_csv
 
@@ -133,7 +134,16 @@ def test_of_accounts_that_cannot_be_judged_nobody_is_told_a_probability(encoder,
     ranking = gallery.rank(queries, ["a", "b"], 3)
     assert ranking.probability.isna().all() and not ranking.linked.any()
     assert (gallery.link(queries, ["a", "b"]).answer == UNJUDGED).all()
-    larger = gallery.with_accounts(odd, ["a", "b"], [list(range(10**9, 10**9 + 20))] * 2)
+    store = gallery.targets.store
+    numbers = [
+        np.arange(first, first + count)
+        for first, count in zip(gallery.targets.first, gallery.targets.count)
+    ]
+    texts = [texts_of(store, of_account, encoder.tokenizer) for of_account in numbers]
+    times = [store.time[of_account].tolist() for of_account in numbers]
+    odd_times = [list(range(10**9, 10**9 + 20))] * 2
+    names = [*gallery.names, "a", "b"]
+    larger = AccountGallery.of(encoder, texts + odd, names, times + odd_times)
     everybody = larger.rank(larger.targets, list(larger.names), 60)
     others = everybody[~everybody["query"].isin(["a", "b"])]
     assert not others.target.isin(["a", "b"]).any() and others.probability.notna().all()

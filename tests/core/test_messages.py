@@ -71,7 +71,7 @@ class TestRemedy:
         assert remedy(path).startswith(f"delete {path.parent}; `make reproduce")
 
     def test_a_run_without_parameters_is_made_by_its_command(self, outputs):
-        path = written(outputs / "mine" / "vectors.safetensors")
+        path = written(outputs / "mine" / "data_card.json")
         assert remedy(path) == f"delete {path}; the command that made it makes it again"
 
     def test_what_is_the_users_is_looked_at(self, tmp_path, outputs):

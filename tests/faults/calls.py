@@ -78,17 +78,17 @@ def training(run):
 
 
 def accounts(run):
-    """Read own posts, rank an account, and keep vectors and the gallery in files."""
+    """Read own posts, and rank an account."""
     encoder = shipped()
     file = run.folder.parent.parent / "own.csv"  # the same for all outputs that stand beside it
     if not file.exists():
         write_demo_csv(file, evader="demo-0003", accounts=8, posts=200)
     own = reading.read_posts(run, str(file), encoder)
-    own.vectors(encoder)
     gallery = own.gallery(encoder)
-    gallery.save(run.folder / "gallery")
     query = [own.names[0]]
-    log.log_ranking(run, gallery.rank(gallery.accounts(query), query, 3))
+    ranking = gallery.rank(gallery.accounts(query), query, 3)
+    links = ranking.rename(columns={"query": "account_a", "target": "account_b"})
+    log.log_answer(run, query, links)
     return gallery
 
 

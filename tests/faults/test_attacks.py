@@ -15,7 +15,6 @@ import pytest
 import torch
 
 from helpers.accounts.encoder import SHIPPED, AuthorEncoder
-from helpers.accounts.gallery import AccountGallery
 from helpers.core import artifacts
 from helpers.encoders.pretrained import load_luar
 from helpers.runs.stages import stages
@@ -98,7 +97,6 @@ def test_a_pickle_in_place_of_an_artifact_is_refused_and_not_run(
     tries,
 ):
     run = made["training"]
-    gallery = made["accounts"].folder / "gallery"
     model = run.models / calls.NAME
     dev = open_store(run.tokens / "dev")
     mark = tmp_path / "mark"
@@ -109,7 +107,6 @@ def test_a_pickle_in_place_of_an_artifact_is_refused_and_not_run(
         run.tokenizer / "tokenizer.model": partial(load_tokenizer, run.tokenizer),
         run.tokens / "train/tokens.u16": partial(open_store, run.tokens / "train"),
         run.tokens / "train/authors.parquet": partial(open_store, run.tokens / "train"),
-        gallery / "gallery.safetensors": partial(AccountGallery.load, calls.shipped(), gallery),
     }
     for path, ask in places.items():
         refused(ask, path, content, mark, tries)

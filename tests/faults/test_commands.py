@@ -11,12 +11,12 @@ from tests.faults.processes import SIGNALS, TARGETS, Kill, moments_of, run_comma
 from tests.faults.test_kills import SEED
 
 # command: how often it is killed
-COMMANDS = {"encode": 6, "nearest": 4, "mine": 6}
+COMMANDS = {"encode": 6, "mine": 6}
 
 
 def arguments_of(command, file, folder):
     """Return the words of a command on a file."""
-    more = {"encode": [str(folder / "out.parquet")], "nearest": ["demo-0003"], "mine": []}
+    more = {"encode": [str(folder / "out.parquet")], "mine": []}
     return ["helpers.accounts", command, str(file), *more[command], "--run", "own"]
 
 

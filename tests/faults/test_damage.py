@@ -10,7 +10,6 @@ import pytest
 
 from helpers.accounts import reading
 from helpers.accounts.encoder import SHIPPED, AuthorEncoder
-from helpers.accounts.gallery import AccountGallery
 from helpers.core import artifacts, results
 from helpers.core.paths import Run
 from helpers.tokens.store import FILES, open_store
@@ -103,14 +102,9 @@ def of_splits(runs):
     return [hash_file(path) for path in sorted(runs["training"].posts.glob("*.parquet"))]
 
 
-def of_vectors(runs):
+def of_own_posts(runs):
     own = reading.read_posts(runs["accounts"], str(own_file(runs)), calls.shipped())
-    return hash_of(own.vectors(calls.shipped()))
-
-
-def of_gallery(runs):
-    gallery = AccountGallery.load(calls.shipped(), runs["accounts"].folder / "gallery")
-    return gallery.rank(gallery.accounts(gallery.names[:2]), gallery.names[:2], 3).to_csv()
+    return hash_of(own.store.tokens)
 
 
 def hash_file(path):
@@ -135,11 +129,9 @@ READERS = {
     ("training", "collect/*.parquet*"): of_parts,
     ("training", "collect/*.json"): of_parts,
     ("training", "posts/*.parquet*"): of_splits,
-    ("accounts", "vectors.safetensors"): of_vectors,
-    ("accounts", "tokens/own/*"): of_vectors,
-    ("accounts", "gallery/*"): of_gallery,
+    ("accounts", "tokens/own/*"): of_own_posts,
 }
-SLOW = (of_posts, of_parts, of_splits, of_vectors)  # they make something again
+SLOW = (of_posts, of_parts, of_splits, of_own_posts)  # they make something again
 MOST_FILES = 6  # of a pattern, drawn at random
 each_reader = pytest.mark.parametrize("files", READERS, ids=" ".join)
 

@@ -13,7 +13,6 @@ from safetensors.torch import load_file, save_file
 
 from helpers.accounts import encoder as shipped_encoder
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.gallery import AccountGallery
 from helpers.core import messages
 from helpers.core.artifacts import read_json, write_json
 from helpers.core.messages import FileError
@@ -186,51 +185,6 @@ def test_a_tokenizer_that_lacks_a_key(demo, change):
     write_json(path, {key: value for key, value in about.items() if value is not None})
     remedy = f"delete {display_path(demo.tokenizer)}; `make reproduce RUN=demo` makes it again"
     assert refusal(load_tokenizer, demo.tokenizer) == f"{display_path(path)} is damaged: {remedy}"
-
-
-# Galleries with a valid checksum, whose arrays do not fit each other
-
-
-@pytest.fixture(scope="module")
-def encoder():
-    return AuthorEncoder.load()
-
-
-@pytest.fixture
-def saved(encoder, tmp_path):
-    posts = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]]
-    AccountGallery.of(encoder, posts, ["a", "b"]).save(tmp_path)
-    return tmp_path / "gallery.safetensors"
-
-
-FORGED = {
-    "post_offsets": [0, 2, 10**6, 3, 4],
-    "author_offsets": [0, 10**9, 4],
-    "tokens": [2**15] * 9,
-    "hour": [99] * 4,
-    "time": [0],
-    "topic": [5] * 4,
-    "rows/stream": [[1.0]],
-}
-
-
-@pytest.mark.parametrize("name", FORGED)
-def test_a_gallery_with_forged_arrays(encoder, saved, name):
-    tensors, about = read_checkpoint(saved)
-    tensors[name] = torch.tensor(FORGED[name])
-    save_checkpoint(saved, tensors, about)
-    message = refusal(AccountGallery.load, encoder, saved.parent)
-    assert message == f"{display_path(saved)} is damaged: {LOOK}"
-
-
-@pytest.mark.parametrize("name", ["post_offsets", "rows/stream", "drawn", "names", "encoder"])
-def test_a_gallery_that_lacks_a_part(encoder, saved, name):
-    tensors, about = read_checkpoint(saved)
-    tensors.pop(name, None)
-    about.pop(name, None)
-    save_checkpoint(saved, tensors, about)
-    message = refusal(AccountGallery.load, encoder, saved.parent)
-    assert message == f"{display_path(saved)} is damaged: {LOOK}"
 
 
 # Released models

@@ -13,7 +13,7 @@ USUAL_NAMES = {
     "text": "text message body content comment post msg tweet selftext posting",
     "time": (
         "time date_unixtime date timestamp created_at created created_utc datetime sent written "
-        "posted published when ts"
+        "posted published when ts post_time post_date created_time"
     ),
     "topic": "topic room channel stream subreddit forum thread group list category board",
 }

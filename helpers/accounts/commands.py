@@ -22,6 +22,7 @@ from .answer_page import write_answer
 from .answer_record import answer_record, pairs_table, same_texts_record, set_aside_record
 from .answer_text import unknown_sentences, who_was_asked
 from .answers import LINKED, Question, answer_question
+from .columns import NO_TIMES
 from .encoder import AuthorEncoder
 from .log import log_answer
 from .match_page import MatchWords, match_record
@@ -166,9 +167,11 @@ def _match(options, encoder, sides, decisions, targets):
     files = [printable(_list_name(side)) for side in sides]
     read_sentences = []
     set_aside = []
-    for letter, file_name, side, (_, names) in zip("ab", files, own_posts, read, strict=True):
+    sides = zip("ab", files, posts, own_posts, read, strict=True)
+    for letter, file_name, whole, side, (_, names) in sides:
         gallery = lists.galleries[letter]
-        read_sentences.append(match_report.list_sentence(letter, file_name, gallery))
+        in_both = whole.store.posts - side.store.posts
+        read_sentences.append(match_report.list_sentence(letter, file_name, gallery, in_both))
         accounts = list_matching.accounts_set_aside(side, gallery)
         set_aside += set_aside_record(accounts, names, place=f" of list {letter.upper()}")
     decided = None
@@ -194,8 +197,8 @@ def _match(options, encoder, sides, decisions, targets):
         print(sentence)
     asked = shown.drop_duplicates("account_a")
     if options.accounts:
-        sides = matched.pairs[["account_a", "account_b"]]
-        asked = shown[sides.isin(asked_accounts).any(axis=1)]
+        of_pairs = matched.pairs[["account_a", "account_b"]]
+        asked = shown[of_pairs.isin(asked_accounts).any(axis=1)]
     print(f"\n{match_report.table(asked)}\n")
     for sentence in [record["headline"], *record["sentences"]]:
         print(sentence)
@@ -337,6 +340,12 @@ def _read(options, location, run, encoder, **how):
     location = str(Path(location).absolute())
     columns = _columns(options)
     posts = reading.read_posts(paths.Run(run), location, encoder, columns, **how)
+    if posts.card["columns"]["time"] is None and options.time != NO_TIMES:
+        print(
+            f"{Path(location).name}: no column is known to hold times (date, created_at ...), "
+            "so the order of the rows counts as that of time and hours say nothing. Say --time "
+            "<column> if there is one."
+        )
     if not options.names:
         return posts, {}
     if posts.card.get(NAME_FORMS):

@@ -60,6 +60,8 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
     empty = dict.fromkeys(COLUMNS, "")
     decisions = []
     for row in rows:
+        if not any(map(str.strip, row)):  # a spreadsheet leaves such rows at the end
+            continue
         values = {column: unescape_formula(row[place[column]].strip()) for column in place}
         values["decision"] = values["decision"].lower()
         decisions.append(empty | values)
@@ -130,6 +132,12 @@ def check_chains(decisions: pd.DataFrame) -> None:
         return
     person = _persons(decided)
     for row, pair in zip(decided.itertuples(), _pairs(decided), strict=True):
+        if row.decision == DIFFERENT and len(pair) == 1:
+            raise ValueError(
+                f"the decisions say that {row.account_a} and {row.account_b} are two people, but "
+                "these names differ only in case or form and are one account here: give one of "
+                "them another name in the file of posts"
+            )
         if row.decision == DIFFERENT and len({person[account] for account in pair}) == 1:
             raise ValueError(
                 f"the decisions say that {row.account_a} and {row.account_b} are two people, but "

@@ -21,20 +21,27 @@ ONE_PARTNER = (
 )
 
 
-def list_sentence(letter: str, name: str, gallery: AccountGallery) -> str:
-    """Say how many accounts are in a list, and in which language they write.
+def list_sentence(letter: str, name: str, gallery: AccountGallery, in_both: int = 0) -> str:
+    """Say how many accounts are in a list, in which language they write, and what was left out.
 
     Parameters
     ----------
     letter : "a" or "b"
     name : of its file, and which rows of it are read
     gallery : the accounts in the list
+    in_both : number of its posts that were not read because their words stand in the other list
     """
     accounts = len(gallery)
     rng = np.random.default_rng(0)
     looked_at = np.sort(rng.permutation(accounts)[:MAX_LANGUAGES])
     languages = languages_of(gallery.targets[looked_at], gallery.encoder.tokenizer)
-    return f"List {letter.upper()} ({name}): {accounts:,} accounts. {language_sentence(languages)}"
+    sentence = f"List {letter.upper()} ({name}): {accounts:,} accounts."
+    if in_both:
+        sentence += (
+            f" {in_both:,} of its posts stand in the other list as well and are not compared: the "
+            "same texts in two lists would make strangers alike."
+        )
+    return f"{sentence} {language_sentence(languages)}"
 
 
 def decided_sentence(decided: DecidedPairs) -> str:

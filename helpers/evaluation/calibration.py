@@ -6,7 +6,7 @@ it gives a probability, and together with a prior and costs the threshold that c
 calibration is fitted on dev trials and then applied to each pair on its own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -30,18 +30,22 @@ class Calibration:
     """Map a score, and perhaps the sizes of both samples, to a log-likelihood ratio.
 
     LLR = intercept + weights . features, where the features are the score s, or with sizes of q and
-    t posts [s, log q, log t, s log q, s log t].
+    t posts [s, log q, log t, s log q, s log t]. With knots the map bends: s is cut at each of them
+    into pieces, as :func:`score_pieces` does, and each piece p stands in place of s.
 
     Parameters
     ----------
     weights : list[float]
-        weights of the features, one or five.
+        weights of the features: of P pieces P, or with sizes 3 P + 2.
     intercept : float
         added to the weighted sum.
+    knots : list[float]
+        scores at which the map bends, in ascending order; P is their number plus one.
     """
 
     weights: list[float]
     intercept: float
+    knots: list[float] = field(default_factory=list)
 
     def llr(self, scores: np.ndarray, query_posts=None, target_posts=None) -> np.ndarray:
         """Return log-likelihood ratios (N,).
@@ -58,7 +62,7 @@ class Calibration:
         ValueError
             If sizes are missing, or given to a calibration that was fitted without.
         """
-        features = _features(scores, query_posts, target_posts)
+        features = _features(scores, query_posts, target_posts, self.knots)
         if features.shape[1] != len(self.weights):
             kind = "with" if len(self.weights) > 1 else "without"
             raise ValueError(f"fitted {kind} the sizes of query and target")
@@ -141,15 +145,35 @@ def estimate_prior(log_odds: np.ndarray) -> float:
 
 
 # the features of Calibration, (N, 1) or (N, 5)
-def _features(scores, query_posts, target_posts):
-    scores = np.asarray(scores, np.float64)
+def score_pieces(scores: np.ndarray, knots: list[float]) -> np.ndarray:
+    """Cut scores at knots into pieces that sum to the score, each between two knots.
+
+    A sum of pieces with weights of 0 or more is a map that bends at the knots and never falls.
+
+    Parameters
+    ----------
+    scores : (N,)
+        one score of each pair.
+    knots : list[float]
+        K scores in ascending order.
+
+    Returns
+    -------
+    (N, K + 1)
+    """
+    ends = zip([-np.inf, *knots], [*knots, np.inf], [0.0, *knots], strict=True)
+    return np.column_stack([np.clip(scores, low, high) - begin for low, high, begin in ends])
+
+
+def _features(scores, query_posts, target_posts, knots=()):
+    pieces = score_pieces(np.asarray(scores, np.float64), knots)
     if (query_posts is None) != (target_posts is None):
         raise ValueError("give the sizes of both, query and target, or of neither")
     if query_posts is None:
-        return scores[:, None]
-    query = np.log(np.asarray(query_posts, np.float64))
-    target = np.log(np.asarray(target_posts, np.float64))
-    return np.column_stack([scores, query, target, scores * query, scores * target])
+        return pieces
+    query = np.log(np.asarray(query_posts, np.float64))[:, None]
+    target = np.log(np.asarray(target_posts, np.float64))[:, None]
+    return np.hstack([pieces, query, target, pieces * query, pieces * target])
 
 
 def probability(llr: np.ndarray, prior: float) -> np.ndarray:

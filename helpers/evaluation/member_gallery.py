@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import torch
 from scipy import sparse
 
 from ..encoders.base import Encoder
@@ -160,34 +159,6 @@ class Gallery:
         return tuple(
             self._with_own(of_query, step, own_column) for step, of_query in enumerate(of_queries)
         )
-
-    def exchanged(self, columns: np.ndarray, new_rows: Rows) -> "Gallery":
-        """Return a gallery in which new rows, at the end, replace those of some targets.
-
-        The statistics of all other targets stay. They would change by the scores of N of T targets;
-        to compute them again takes T / N times as long.
-
-        Parameters
-        ----------
-        columns : (N,) indices of the targets that are replaced
-        new_rows : (N, D) rows of those that replace them, in the same order
-        """
-        kept = np.setdiff1d(np.arange(self.rows.shape[0]), columns)
-        order = np.append(kept, columns)
-        if sparse.issparse(self.rows):
-            rows = sparse.vstack([self.rows[kept], new_rows], format="csr")
-        else:
-            rows = torch.cat([self.rows[kept], new_rows])
-        of_targets = tuple(values[:, order] for values in self.of_targets)
-        gallery = replace(self, rows=rows, of_targets=of_targets)
-        own_column = None
-        if self.place is not None:
-            reference = np.flatnonzero(self.place[order] >= 0)
-            gallery = replace(gallery, **references_of(rows, reference))
-            own_column = gallery.place[len(kept) :]
-        for step, values in enumerate(gallery.of_targets):
-            values[:, len(kept) :] = gallery._statistics(new_rows, own_column, step + 1)[step]
-        return gallery
 
     def _statistics(self, rows, own_column, steps):
         """Return the statistics (2, N) of rows at so many steps.

@@ -169,19 +169,6 @@ class Member:
             make = partial(replace, of_nearest, of_targets=of_nearest.of_targets[:1])
         return self.embeddings.once((*key, self.steps), make)
 
-    def keep_gallery(self, gallery: Gallery, targets: Samples, max_tokens: int) -> None:
-        """Use a gallery that was made of another one, see :meth:`Gallery.exchanged`.
-
-        Parameters
-        ----------
-        gallery : of this member's encoder, or of a TF-IDF that it has fitted
-        targets : T samples
-        max_tokens : tokens read of each post
-        """
-        self.embeddings.put(gallery.encoder, targets, max_tokens, gallery.rows)
-        key = ("gallery", *self.shared, targets, max_tokens, self.steps)
-        self.embeddings.once(key, partial(replace, gallery))
-
     def _gallery(self, targets, max_tokens):
         encoder = self.encoder
         if isinstance(encoder, GalleryTfidf):

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.artifacts import atomic_write
+from ..core.parameters import unknown
 from .bootstrap import metric_table
 
 AVERAGED = {  # by definition, the metrics whose mean is "overall"
@@ -85,8 +86,10 @@ def pan_metrics(
     Raises
     ------
     ValueError
-        As :func:`check_answers`.
+        As :func:`check_answers`; or the definition is unknown.
     """
+    if message := unknown([definition], AVERAGED, "definition"):
+        raise ValueError(message)
     scores, same = check_answers(scores, same)
     if weights is None:
         weights = np.ones(len(same))

@@ -131,3 +131,12 @@ def test_accounts_that_a_list_lacks_are_named():
     rows = [("ann", "bob", "same"), ("bob", "nobody2", "different"), ("nobody2", "x", "later")]
     decisions = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
     assert unknown_accounts(decisions, ["ann", "bob"]) == ["nobody2", "x"]
+
+
+def test_two_forms_of_one_name_cannot_be_two_people(tmp_path):
+    path = tmp_path / "d.csv"
+    path.write_text("account_a,account_b,decision\nRenée,RENÉE,different\n,,\n", encoding="utf-8")
+    decisions = read_decisions(path)
+    assert len(decisions) == 1  # Excel leaves rows without values
+    with pytest.raises(ValueError, match="Renée and RENÉE .* differ only in case or form"):
+        check_chains(decisions)

@@ -39,14 +39,6 @@ VARIANTS = {  # ending of a row's model -> how short_name says it
     "_hours": {"note": "hours"},
     "_alone": {"note": "no gallery"},
 }
-GALLERY_DRAWS = 3  # galleries of so many accounts whose mean is recorded
-
-
-def token_store(tokenizer, posts: Path, folder: Path) -> TokenStore:
-    """Return the tokens of a posts table, without topics."""
-    return build_store(
-        posts, folder, tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary
-    )
 
 
 def built(tokenizer, posts: Path, folder: Path) -> TokenStore:
@@ -81,31 +73,33 @@ def store_as_in_use(encoder: AuthorEncoder, posts: Path, folder: Path) -> TokenS
 def measure_sizes(encoder: AuthorEncoder, store: TokenStore, split: str, file: Path) -> None:
     """Record Cllr and minCllr by posts a side, the first and the last, and accounts in the gallery.
 
-    Of a gallery with fewer accounts than there are, it is the mean over GALLERY_DRAWS of them.
+    For galleries of fewer accounts than there are, the accounts are divided into such galleries,
+    and the pairs of all are judged together.
     """
     model = encoder.model(True, False)
     about = {"protocol": "own accounts, sizes", "split": split, "max_tokens": MAX_TOKENS}
     for size in SIZES:
         first, last = distant_halves(store, size, size)
         order = np.random.default_rng(0).permutation(len(first))
-        galleries = {"all": [order]}
-        for accounts in GALLERIES:
-            if accounts < len(first):
-                starts = accounts * np.arange(GALLERY_DRAWS)
-                galleries[str(accounts)] = [np.roll(order, -start)[:accounts] for start in starts]
-        for accounts, draws in galleries.items():
-            if len(draws[0]) < ENOUGH:
+        for accounts in (*GALLERIES, len(first)):
+            if not ENOUGH <= accounts <= len(first):
                 continue
-            tables = []
-            for rows in draws:
+            galleries = order[: len(order) // accounts * accounts].reshape(-1, accounts)
+            pairs = []
+            for rows in galleries:
                 scores = model.score_matrix(first[rows], last[rows], MAX_TOKENS)
-                tables.append(decisions(encoder, "gallery", scores, size).loc[["Cllr", "minCllr"]])
-            name = f"{size} posts, {accounts} accounts"
-            count = {"queries": len(draws[0]), "targets": len(draws[0]), "sample_size": size}
-            results.record(
-                file, sum(tables) / len(tables), model=name, label=name, **count, **about
-            )
-            print(split, name, flush=True)
+                llr = encoder.uses["gallery"].llr(scores, size, size, accounts)
+                pairs.append((llr, scores, np.eye(accounts, dtype=bool)))
+            llr, scores, same = (np.concatenate(values, axis=None) for values in zip(*pairs))
+            costs = {
+                "Cllr": calibration.cllr(llr, same),
+                "minCllr": calibration.min_cllr(scores, same),
+            }
+            shown = "all" if accounts == len(first) else accounts
+            name = f"{size} posts, {shown} accounts"
+            count = {"queries": galleries.size, "targets": accounts, "sample_size": size}
+            results.record(file, metric_table(costs), model=name, label=name, **count, **about)
+            print(split, name, costs, flush=True)
 
 
 def measure(

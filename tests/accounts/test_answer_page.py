@@ -226,8 +226,8 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
         pairs = answer_record.shown_pairs(replace(answer, pairs=many.assign(state=state)))
         assert len(pairs) == shown
     page = visible(answer_page.render(record | {"pairs_more": 4}))
-    assert "4 more linked or likely pairs are in pairs.csv." in page
-    assert "more linked or likely" not in visible(answer_page.render(record))
+    assert "4 more pairs are linked or likely: pairs.csv has all." in page
+    assert "pairs.csv has all" not in visible(answer_page.render(record))
 
 
 def test_the_guess_is_explained_as_it_was_made(answer, record):

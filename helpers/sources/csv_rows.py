@@ -22,6 +22,8 @@ BARE_RETURN = "\udc0d"
 DELIMITERS = ",;\t|"  # letters that may part the values of a row
 # a first line that names the delimiter, as Excel reads and writes it
 DELIMITER_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*', re.IGNORECASE)
+# lines that psql draws below the header and at the end of what it prints: "---+---", "(2 rows)"
+PSQL_LINE = re.compile(r"-+(?:\+-+)*|\(\d+ rows?\)")
 QUOTED = re.compile(r'"[^"]*"')
 csv.field_size_limit(MAX_LINE_BYTES)
 
@@ -29,7 +31,7 @@ csv.field_size_limit(MAX_LINE_BYTES)
 def csv_rows(
     path: Path, delimiter: str, drops: Counter, first_lines: dict[str, int] | None = None
 ) -> Iterator[list[str]]:
-    """Yield the rows of a CSV file, its header first; blank lines are skipped.
+    """Yield the rows of a CSV file, its header first; blank lines and psql's rules are skipped.
 
     The delimiter is the one of DELIMITERS that the header has most of, or the one that a first line
     such as ``sep=;`` names.
@@ -78,7 +80,7 @@ def csv_rows(
                 row = None
                 if lines.row_lines[-1] is None:  # damaged within a quote: counted already
                     return
-            if row == []:
+            if row == [] or _is_of_psql(row, lines.delimiter):
                 continue
             fault = _fault(row, lines, n_columns)
             if fault:
@@ -94,6 +96,13 @@ def csv_rows(
                     row = [name.strip() for name in row]
                 n_columns = len(row)
                 yield row
+
+
+def _is_of_psql(row, delimiter):
+    """Return whether a row is a line that psql adds to a table whose values bars part."""
+    if delimiter != "|" or row is None or len(row) != 1:
+        return False
+    return PSQL_LINE.fullmatch(row[0].strip()) is not None
 
 
 def _fault(row, lines, n_columns):

@@ -48,6 +48,7 @@ NO_COLUMNS = {
     "jsonl": f"JSON object on a line of its own: {REMEDIES['.json']}",
     "parquet": "column",
 }
+FIRST_OBJECTS = 1000  # of JSON lines, which are looked at for the names of columns
 MAX_LISTED = 30  # names of columns in a message
 MAX_NAME_CHARS = 60  # of such a name
 # what no name of a column holds: control characters but tab and line ends
@@ -69,6 +70,12 @@ MAX_ROUNDED_SHARE = 0.01  # of a file's rows; with more rounded authors it is re
 # digit of a long id is 0 then. Of true ids a tenth ends in 0, so this says nothing of a few.
 LONG_ID = re.compile(r"\d{16,}")
 MIN_LONG_IDS = 3
+# A float holds 53 bits of a number, and half of the rounded ids need all of them. Ids that hold a
+# time and a number of few bits (snowflakes) have more, or fewer where that number is always 0.
+FLOAT_BITS = 53
+MIN_LONG_BITS = 57  # of an id of which so much is lost that hardly any true id would pass as one
+MIN_FLOAT_IDS = 10
+MIN_FULL_SHARE = 0.2  # of the ids, with FLOAT_BITS bits
 MAX_ZERO_SHARE = 0.9
 # errors for a file that cannot be read as its kind
 UNREADABLE = (ValueError, OSError, pa.ArrowException)
@@ -133,6 +140,7 @@ def parts(
         raise ValueError(f"table: {location} holds no file that ends in {', '.join(KINDS)}")
     for path in files.values():
         _check_columns(path, file_columns | {"where": list(where)})
+        _check_no_objects(path, file_columns)
     return [
         Part(name, partial(_frames, file_columns, where, path), file_stats_fingerprint(path))
         for name, path in files.items()
@@ -314,6 +322,22 @@ class _Ids:
                 f"{min(ending_in_zero)!r}: {len(ending_in_zero):,} of {len(self.long_ids):,} long "
                 f"ones end in 0, {remedy}"
             )
+        floats = [name for name in self.long_ids if int(name).bit_length() >= MIN_LONG_BITS]
+        n_bits = np.array([_significant_bits(int(name)) for name in floats])
+        if len(floats) < MIN_FLOAT_IDS or n_bits.max() > FLOAT_BITS:
+            return
+        if np.mean(n_bits == FLOAT_BITS) > MIN_FULL_SHARE:
+            raise ValueError(
+                f"the column {self.column} holds ids that seem rounded, such as {min(floats)!r}: "
+                f"all {len(floats):,} long ones are numbers that a float can hold, as if a program "
+                f"had read the ids as floats, {remedy}. In pandas: "
+                "read_csv(..., dtype=str)"
+            )
+
+
+def _significant_bits(number):
+    """Return the bits of a whole number above 0, without the zeros at its end."""
+    return (number // (number & -number)).bit_length()
 
 
 def _batches(path, needed, drops, prose=()):
@@ -582,6 +606,29 @@ def _check_columns(path, columns):
             )
 
 
+def _check_no_objects(path, columns):
+    """Raise ValueError where an author or a topic is an object or a list of a file's column."""
+    for name in ("author", "topic"):
+        for column in columns[name]:
+            if column is not None and _holds_objects(path, column):
+                raise ValueError(
+                    f"table: the column {column!r} of {path.name}, for the {name}, holds objects "
+                    "or lists: write the field of them that names it, such as its id, into a column "
+                    "of its own, and name that column"
+                )
+
+
+def _holds_objects(path, column):
+    """Return whether a column holds objects or lists; of JSON lines its first 1,000 rows count."""
+    if _kind(path) == "csv":
+        return False
+    if _kind(path) == "parquet":
+        return pa.types.is_nested(pa.parquet.read_schema(path).field(column).type)
+    posts = list(islice(_json_objects(path, Counter()), FIRST_OBJECTS))
+    n_objects = sum(isinstance(post.get(column), dict | list) for post in posts)
+    return 2 * n_objects > len(posts)
+
+
 def _column_names(path):
     """Return the names of a file's columns, which may be none."""
     kind = _kind(path)
@@ -597,7 +644,7 @@ def _column_names(path):
         if SQL.match("".join(names[:1])):
             raise ValueError("it is a dump of SQL: export its table as CSV from the database")
         return names
-    objects = islice(_json_objects(path, Counter()), 1000)
+    objects = islice(_json_objects(path, Counter()), FIRST_OBJECTS)
     return list(dict.fromkeys(chain.from_iterable(objects)))
 
 

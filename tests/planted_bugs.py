@@ -62,7 +62,7 @@ BUGS = [
     Bug("cleaning/text.py", "cleaning/test_text.py", "not in EVERYDAY:", "not in ():"),
     Bug("cleaning/text.py", "cleaning/test_text.py", "(?![:=.(<_]).*$", ".*$"),
     Bug("cleaning/text.py", "cleaning/test_text.py", "is_named or LIST_ADDRESS", "LIST_ADDRESS"),
-    Bug("cleaning/addresses.py", "cleaning/test_text.py", ' and "(" in address', ""),
+    Bug("cleaning/text.py", "cleaning/test_text.py", ' and "(" in address', ""),
     Bug("cleaning/salutations.py", "cleaning/test_salutations.py", "ends[-2:]", "ends[-1:]"),
     Bug("cleaning/email.py", "cleaning/test_email.py", "len(block) > 16:", "len(block) > 1:"),
     Bug("cleaning/email_headers.py", "cleaning", 'value.replace(match[0], " ")', "value"),

@@ -18,7 +18,7 @@ import pandas as pd
 from scipy.cluster.hierarchy import DisjointSet
 
 from ..cleaning.authors import is_placeholder
-from ..cleaning.commit_messages import NAMED_PERSON, without_trailers
+from ..cleaning.code_lines import NAMED_PERSON, without_trailers
 from ..cleaning.text import FIRST_NAMES, USER_NUMBER, is_bot, normalise_unicode
 from . import Part, as_list, row_part
 from .downloads import repository_folder

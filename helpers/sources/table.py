@@ -613,8 +613,8 @@ def _check_no_objects(path, columns):
             if column is not None and _holds_objects(path, column):
                 raise ValueError(
                     f"table: the column {column!r} of {path.name}, for the {name}, holds objects "
-                    "or lists: write the field of them that names it, such as its id, into a column "
-                    "of its own, and name that column"
+                    "or lists: write the field of them that names it, such as its id, into a "
+                    "column of its own, and name that column"
                 )
 
 

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from ..core.artifacts import atomic_write
 from ..core.escaping import unescape_formula, without_formulas
 from ..core.files import check_readable
-from ..sources.csv_rows import csv_rows
+from ..sources.text_rows import csv_rows
 from .reading import as_listed, pseudonym_of
 
 COLUMNS = ("account_a", "account_b", "decision", "who", "when", "note")

@@ -34,7 +34,7 @@ import sentencepiece
 from ..cleaning.text import normalise_unicode
 from ..core import paths
 from . import Part, file_parts, source_files
-from .json_lines import JSON_LINES, json_records
+from .text_rows import JSON_LINES, json_records
 from .timestamps import LATEST, unix_seconds
 
 DAY_SECONDS = 86_400

@@ -1,7 +1,7 @@
 """Tables with one post per row: Parquet, CSV (or TSV) and JSON lines.
 
 The values of a row of CSV are parted by commas, semicolons, tabs or bars, whatever the file's
-ending, see :func:`helpers.sources.csv_rows.csv_rows`. CSV and JSON lines may be packed (.gz, .bz2,
+ending, see :func:`helpers.sources.text_rows.csv_rows`. CSV and JSON lines may be packed (.gz, .bz2,
 .xz, .zst). Files are read in batches, so a file may be larger than memory. Times may be timestamps
 (naive ones count as UTC), ISO 8601 text, dates written as digits, or numbers since 1970, see
 :func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8, or UTF-16 with a mark at its start;
@@ -29,8 +29,7 @@ from ..core.files import OPENERS, bare_path, check_readable, check_size
 from ..core.parameters import unknown
 from ..core.paths import resolve
 from . import COLUMNS, Part, as_list, source_files
-from .csv_rows import csv_rows
-from .json_lines import MAX_LINE_BYTES, json_records
+from .text_rows import MAX_LINE_BYTES, csv_rows, json_records
 from .timestamps import unix_seconds
 
 FRAME_ROWS = 50_000  # most rows of one frame

@@ -17,7 +17,7 @@ import pytest
 from backports import zstd
 
 from helpers.core import files, paths
-from helpers.sources import COLUMNS, csv_rows, json_lines, open_source, table
+from helpers.sources import COLUMNS, open_source, table, text_rows
 from tests.factories import read_source as read
 
 
@@ -203,7 +203,7 @@ def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
 
 
 def test_a_csv_row_of_any_length_is_bounded(tmp_path, monkeypatch):
-    for module in (csv_rows, table):
+    for module in (text_rows, table):
         monkeypatch.setattr(module, "MAX_LINE_BYTES", 1000)
     for text in ("x" * 2000, '"' + "x\n" * 1000 + '"'):
         (tmp_path / "p.csv").write_text(HEAD + ROW + f"a,1577836800,t,{text}\n")
@@ -448,7 +448,7 @@ def test_a_page_of_one_text_without_end(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("ending", PACK)
 def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr(json_lines, "MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr(text_rows, "MAX_LINE_BYTES", 1 << 20)
     content = (GOOD * 2).encode() + b"x" * 30_000_000 + b"\n" + GOOD.encode()
     (tmp_path / f"p.jsonl{ending}").write_bytes(PACK[ending](content))
     del content

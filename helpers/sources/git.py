@@ -21,8 +21,8 @@ from ..cleaning.authors import is_placeholder
 from ..cleaning.code_lines import NAMED_PERSON, without_trailers
 from ..cleaning.text import FIRST_NAMES, USER_NUMBER, is_bot, normalise_unicode
 from . import Part, as_list, row_part
+from .columns import EARLIEST, LATEST
 from .downloads import repository_folder
-from .timestamps import EARLIEST, LATEST
 
 # fields of a commit, as `git log --format` names them
 FIELDS = {

@@ -15,8 +15,8 @@ import msgspec
 from ..cleaning.text import QUOTE_LINE, is_bot, normalise_unicode
 from ..core.files import OPENERS
 from . import Part, file_parts, source_files
+from .columns import LATEST
 from .text_rows import json_records
-from .timestamps import LATEST
 
 SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")
 SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # dumps of titles and links, not comments

@@ -4,11 +4,10 @@ The values of a row of CSV are parted by commas, semicolons, tabs or bars, whate
 ending, see :func:`helpers.sources.text_rows.csv_rows`. CSV and JSON lines may be packed (.gz, .bz2,
 .xz, .zst). Files are read in batches, so a file may be larger than memory. Times may be timestamps
 (naive ones count as UTC), ISO 8601 text, dates written as digits, or numbers since 1970, see
-:func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8, or UTF-16 with a mark at its start;
+:func:`helpers.sources.columns.unix_seconds`. Text is UTF-8, or UTF-16 with a mark at its start;
 bytes that are not UTF-8 are read as cp1252.
 """
 
-import math
 import re
 from collections import Counter
 from functools import partial
@@ -18,19 +17,26 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 
-from ..cleaning.authors import escape_surrogates
-from ..cleaning.email_headers import decode_words
 from ..cleaning.text import is_bot, is_notice
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import OPENERS, bare_path, check_readable, check_size
 from ..core.parameters import unknown
 from ..core.paths import resolve
 from . import COLUMNS, Part, as_list, source_files
+from .columns import (
+    TEXT,
+    RoundedIds,
+    is_blank,
+    joined_texts,
+    may_tell_bots,
+    tells_bots,
+    text_bytes,
+    unix_seconds,
+    value_text,
+)
 from .text_rows import MAX_LINE_BYTES, csv_rows, json_records
-from .timestamps import unix_seconds
 
 FRAME_ROWS = 50_000  # most rows of one frame
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -54,31 +60,9 @@ MAX_NAME_CHARS = 60  # of such a name
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 # how a dump of a database begins, which is no table
 SQL = re.compile(r"-- |/\*|(?:CREATE|DROP) TABLE |INSERT INTO |PRAGMA ", re.I)
-# columns that tell posts of bots, in lower case and without marks: "is_bot", "author.isBot"
-TRUTH_OF_BOT = set("bot isbot authorbot authorisbot userbot userisbot senderisbot".split())
-ID_OF_BOT = set("botid viabot".split())  # the same, with the bot's name or number
-TRUE_WORDS = set("true t yes y 1 1.0".split())
-FALSE_WORDS = set("false f no n 0 0.0 none null nan".split()) | {""}
 NO_TOPIC = "(no topic)"  # topic of a post whose topic is empty
-# A number that was rounded: a float beyond 2 ** 53, or as spreadsheets show long numbers (1.2E+17).
-# The value may be one of several that "/" joins.
-ROUNDED = r"(?:^|/)-?(?:\d(?:[.,]\d+)?[eE]\+\d+|\d{17,}\.0+)(?:/|$)"
-EXACT_FLOATS = 2**53  # whole floats up to here are exact
-MAX_ROUNDED_SHARE = 0.01  # of a file's rows; with more rounded authors it is refused
-# Spreadsheets keep 15 digits of a number and programs that know only floats about 17, so the last
-# digit of a long id is 0 then. Of true ids a tenth ends in 0, so this says nothing of a few.
-LONG_ID = re.compile(r"\d{16,}")
-MIN_LONG_IDS = 3
-# A float holds 53 bits of a number, and half of the rounded ids need all of them. Ids that hold a
-# time and a number of few bits (snowflakes) have more, or fewer where that number is always 0.
-FLOAT_BITS = 53
-MIN_LONG_BITS = 57  # of an id of which so much is lost that hardly any true id would pass as one
-MIN_FLOAT_IDS = 10
-MIN_FULL_SHARE = 0.2  # of the ids, with FLOAT_BITS bits
-MAX_ZERO_SHARE = 0.9
 # errors for a file that cannot be read as its kind
 UNREADABLE = (ValueError, OSError, pa.ArrowException)
-TEXT = pa.large_string()
 
 
 def parts(
@@ -209,7 +193,7 @@ def author_names(
         try:
             for batch in _batches(path, list(dict.fromkeys([*columns, *where])), Counter()):
                 batch = _rows_where(batch, where, path, Counter())
-                names.update(_text(batch, columns, "author", path.stem).dropna())
+                names.update(joined_texts(batch, columns, "author", path.stem).dropna())
         except UNREADABLE as error:
             raise _unreadable(path, error) from None
     return sorted(names)
@@ -259,9 +243,9 @@ def first_line_of(location: str | list[str], reason: str) -> str:
 
 def _frames(columns, where, path, drops):
     """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
-    bot_columns = _bot_columns(path)
+    bot_columns = [name for name in column_names(path) if may_tell_bots(name)]
     needed = _needed(columns | {"where": list(where), "bot": bot_columns})
-    ids = _Ids(columns["author"])
+    ids = RoundedIds(columns["author"])
     try:
         for batch in _batches(path, needed, drops, columns["text"]):
             batch = _rows_where(batch, where, path, drops)
@@ -276,67 +260,10 @@ def _frames(columns, where, path, drops):
 def _rows_where(batch, where, path, drops):
     """Return the rows of a batch that have the asked value in each column; count the dropped."""
     for column, value in where.items():
-        is_read = _text(batch, [column], "author", path.stem) == value
+        is_read = joined_texts(batch, [column], "author", path.stem) == value
         drops["other_value"] += int((~is_read).sum())
         batch = batch.filter(pa.array(is_read))
     return batch
-
-
-class _Ids:
-    """Look for rounded numbers in a file's column of authors, whose rows come in batches."""
-
-    def __init__(self, file_columns):
-        self.column = ", ".join(map(repr, file_columns))
-        self.rows = 0
-        self.rounded_rows = 0
-        self.rounded = ""  # one of the rounded numbers
-        self.long_ids = set()
-
-    def are_rounded(self, authors):
-        """Return for each author of a batch whether it is a rounded number, and count these."""
-        is_rounded = authors.str.contains(ROUNDED, na=False)
-        self.rows += len(authors)
-        self.rounded_rows += int(is_rounded.sum())
-        for author in authors[is_rounded].head(1):
-            self.rounded = author
-        self.long_ids.update(filter(LONG_ID.fullmatch, authors.dropna().unique()))
-        return is_rounded
-
-    def check(self):
-        """Raise ValueError where many authors of the file are rounded numbers."""
-        remedy = (
-            "so different people look alike. Export the ids as text, or take another column; a "
-            "spreadsheet keeps them if the column has the format Text before they are read into it"
-        )
-        if self.rounded_rows > MAX_ROUNDED_SHARE * self.rows:
-            raise ValueError(
-                f"the column {self.column} holds rounded numbers, such as {self.rounded!r}, in "
-                f"{self.rounded_rows:,} of {self.rows:,} rows, {remedy}"
-            )
-        ending_in_zero = [name for name in self.long_ids if name.endswith("0")]
-        is_enough = len(self.long_ids) >= MIN_LONG_IDS
-        if is_enough and len(ending_in_zero) >= MAX_ZERO_SHARE * len(self.long_ids):
-            raise ValueError(
-                f"the column {self.column} holds ids that seem rounded, such as "
-                f"{min(ending_in_zero)!r}: {len(ending_in_zero):,} of {len(self.long_ids):,} long "
-                f"ones end in 0, {remedy}"
-            )
-        floats = [name for name in self.long_ids if int(name).bit_length() >= MIN_LONG_BITS]
-        n_bits = np.array([_significant_bits(int(name)) for name in floats])
-        if len(floats) < MIN_FLOAT_IDS or n_bits.max() > FLOAT_BITS:
-            return
-        if np.mean(n_bits == FLOAT_BITS) > MIN_FULL_SHARE:
-            raise ValueError(
-                f"the column {self.column} holds ids that seem rounded, such as {min(floats)!r}: "
-                f"all {len(floats):,} long ones are numbers that a float can hold, as if a program "
-                f"had read the ids as floats, {remedy}. In pandas: "
-                "read_csv(..., dtype=str)"
-            )
-
-
-def _significant_bits(number):
-    """Return the bits of a whole number above 0, without the zeros at its end."""
-    return (number // (number & -number)).bit_length()
 
 
 def _batches(path, needed, drops, prose=()):
@@ -377,36 +304,15 @@ def _needed(columns):
     return [name for name in names if name is not None]
 
 
-def _bot_columns(path):
-    """Return the columns of a file that tell posts of bots."""
-    return [name for name in column_names(path) if _bare_name(name) in TRUTH_OF_BOT | ID_OF_BOT]
-
-
-def _bare_name(column):
-    """Return the name of a column in lower case, letters only."""
-    return re.sub(r"[\W_]+", "", column).casefold()
-
-
-def _tells_bot(batch, column):
-    """Return for each row of a batch whether a column of :func:`_bot_columns` tells a bot."""
-    if pa.types.is_nested(batch.column(column).type):
-        return False
-    values = _as_texts(batch.column(column), column).to_pandas().fillna("")
-    words = values.str.strip().str.casefold()
-    if _bare_name(column) in TRUTH_OF_BOT:
-        return words.isin(TRUE_WORDS)
-    return ~words.isin(FALSE_WORDS)
-
-
 def _frame(batch, columns, bot_columns, stem, drops, ids):
     """Return the posts of a batch; count the dropped rows by reason.
 
-    ``stem`` is the name of the batch's file without endings, ``ids`` the :class:`_Ids` of the file.
+    ``stem`` is the name of the batch's file without endings, ``ids`` its :class:`RoundedIds`.
     """
     frame = pd.DataFrame(index=range(len(batch)))
     for name, file_columns in columns.items():
         if name != "time":
-            frame[name] = _text(batch, file_columns, name, stem)
+            frame[name] = joined_texts(batch, file_columns, name, stem)
         elif file_columns == [None]:
             frame[name] = 0
         else:
@@ -415,11 +321,11 @@ def _frame(batch, columns, bot_columns, stem, drops, ids):
     bots = [author for author in frame["author"].dropna().unique() if is_bot(author)]
     is_marked = pd.Series(False, frame.index)
     for column in bot_columns:
-        is_marked |= _tells_bot(batch, column)
+        is_marked |= tells_bots(batch.column(column), column)
     faults = {
-        "empty_author": _is_blank(frame["author"]),
+        "empty_author": is_blank(frame["author"]),
         "rounded_author": ids.are_rounded(frame["author"]),
-        "empty_text": _is_blank(frame["text"]),
+        "empty_text": is_blank(frame["text"]),
         "notice": frame["text"].fillna("").map(is_notice),
         "bad_time": frame["time"] < 0,
         "bot": frame["author"].isin(bots),
@@ -428,57 +334,11 @@ def _frame(batch, columns, bot_columns, stem, drops, ids):
     reason = np.select([fault.to_numpy(bool) for fault in faults.values()], list(faults), "")
     drops.update(reason[reason != ""].tolist())
     frame = frame[reason == ""].reset_index(drop=True)
-    has_no_topic = _is_blank(frame["topic"])
+    has_no_topic = is_blank(frame["topic"])
     if has_no_topic.any():
         drops["note_empty_topic"] += int(has_no_topic.sum())
         frame["topic"] = frame["topic"].mask(has_no_topic, NO_TOPIC)
     return frame
-
-
-def _is_blank(texts):
-    """Return for each text whether it is missing or blank."""
-    return texts.fillna("").str.strip() == ""
-
-
-def _text(batch, file_columns, name, stem):
-    """Return a column of the posts table as text.
-
-    The values of several columns are joined with "/"; the result is missing where one value is.
-    None stands for ``stem``, the file's name.
-    """
-    if file_columns == [None]:
-        return stem
-    texts = []
-    try:
-        for file_column in file_columns:
-            if file_column is None:
-                texts.append(pa.scalar(stem, TEXT))
-            else:
-                texts.append(_as_texts(batch.column(file_column), name))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ValueError(
-            f"column {', '.join(map(str, file_columns))} for {name!r} is not text: {error}"
-        ) from None
-    if len(texts) == 1:
-        return texts[0].to_pandas()
-    return pc.binary_join_element_wise(*texts, pa.scalar("/", TEXT)).to_pandas()
-
-
-def _as_texts(column, name):
-    """Return a column of values as one of texts, for a column of the posts table."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
-        column = pa.array([_value_text(value) for value in column.to_pylist()], TEXT)
-    column = column.cast(TEXT)
-    column.validate(full=True)  # Parquet may call bytes a text that are not UTF-8
-    if name == "author":  # the number of a person may be a text such as "10.0"
-        column = pc.utf8_trim_whitespace(column)
-        column = pc.replace_substring_regex(column, r"^(-?\d{1,16})\.0$", r"\1")
-        if pc.any(pc.match_substring(column, "=?")).as_py():
-            names = [decode_words(name or "") for name in column.to_pylist()]
-            column = pa.array(names, TEXT)
-    return column
 
 
 def _read_parquet(path, needed, drops):
@@ -493,23 +353,13 @@ def _read_parquet(path, needed, drops):
     options = {"read_dictionary": dictionaries, "page_checksum_verification": True}
     with pa.parquet.ParquetFile(path, **options) as file:
         for batch in file.iter_batches(FRAME_ROWS, columns=needed):
-            text_bytes = _text_bytes(batch)
-            n_bytes += text_bytes.sum()
+            row_bytes = text_bytes(batch)
+            n_bytes += row_bytes.sum()
             check_size(path, n_bytes)
-            frames = text_bytes.cumsum() // MAX_LINE_BYTES
+            frames = row_bytes.cumsum() // MAX_LINE_BYTES
             begins = np.flatnonzero(np.diff(frames, prepend=-1))
             for begin, end in pairwise([*begins, len(batch)]):
                 yield batch.slice(begin, end - begin)
-
-
-def _text_bytes(batch):
-    """Return the bytes of texts in each row of a batch whose texts are dictionaries."""
-    n_bytes = np.zeros(len(batch), np.int64)
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type):
-            of_row = pc.binary_length(column.dictionary).take(column.indices)
-            n_bytes += of_row.fill_null(0).to_numpy(zero_copy_only=False)
-    return n_bytes
 
 
 def _read_csv(path, needed, drops):
@@ -523,7 +373,7 @@ def _read_csv(path, needed, drops):
 def _read_jsonl(prose, path, needed, drops):
     """Return an iterator over tables with the needed columns of a JSON lines file."""
     rows = (
-        [_value_text(post.get(column), column in prose) for column in needed]
+        [value_text(post.get(column), column in prose) for column in needed]
         for post in _json_objects(path, drops)
     )
     return _tables(rows, needed)
@@ -557,35 +407,6 @@ def _json_objects(path, drops):
             yield record
         else:
             drops["broken_json"] += 1
-
-
-def _value_text(value, is_prose=False):
-    """Return a value as text; None where it is neither text, truth value nor finite number.
-
-    Prose may be a list of strings and of objects with a "text".
-    """
-    if isinstance(value, list) and is_prose:
-        value = "".join([_piece_text(piece) for piece in value])
-    if isinstance(value, str) and is_prose:
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, str):
-        return escape_surrogates(value)
-    if isinstance(value, float) and value.is_integer():
-        if abs(value) > EXACT_FLOATS:
-            return f"{value:.16e}"
-        return str(int(value))
-    if isinstance(value, int) or isinstance(value, float) and math.isfinite(value):
-        return str(value)
-    return None
-
-
-def _piece_text(piece):
-    """Return the text of a piece of prose, a string or an object; "" where it has none."""
-    if isinstance(piece, dict):
-        piece = piece.get("text")
-    if isinstance(piece, str):
-        return piece
-    return ""
 
 
 def _check_columns(path, columns):

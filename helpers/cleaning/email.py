@@ -172,7 +172,6 @@ def without_appended(text: str) -> str:
 def _above_answered_mail(lines):
     """Return the lines above an answered or forwarded mail, without attributions of quotes."""
     quoted = [line.lstrip().startswith(">") for line in lines]
-    colons = _end_with_colon(lines)
     kept_lines = []
     i = 0
     while i < len(lines):
@@ -182,7 +181,7 @@ def _above_answered_mail(lines):
                 break
         attribution_length = 0
         if OPENING.match(lines[i]):
-            attribution_length = _attribution_length(lines, quoted, colons, i)
+            attribution_length = _attribution_length(lines, quoted, i)
         if attribution_length:
             following = _first_text(lines, i + attribution_length)
             if following is None or not quoted[following]:
@@ -191,11 +190,6 @@ def _above_answered_mail(lines):
             kept_lines.append(lines[i])
         i += max(attribution_length, 1)
     return kept_lines
-
-
-def _end_with_colon(lines):
-    """Return for each line whether it ends with a colon, or with "..." after one."""
-    return [line.rstrip().rstrip(" .").endswith((":", ";")) for line in lines]
 
 
 def _paragraphs(lines):
@@ -255,7 +249,6 @@ def _without_quotes(lines):
     The rest of a quoted line that a mail program wrapped counts as quoted too.
     """
     quoted = [QUOTE.match(line) is not None for line in lines]
-    colons = _end_with_colon(lines)
     for i in range(1, len(lines) - 1):
         if quoted[i]:
             # the archive writes an author's own line that starts with "From " as ">From "
@@ -271,7 +264,7 @@ def _without_quotes(lines):
         if quoted[i]:
             i += 1
             continue
-        attribution_length = _attribution_length(lines, quoted, colons, i)
+        attribution_length = _attribution_length(lines, quoted, i)
         if not attribution_length:
             kept_lines.append(lines[i])
         i += max(attribution_length, 1)
@@ -289,18 +282,12 @@ def _is_tail(text):
     return len(text) <= max_chars and (text[0].islower() or " " not in text)
 
 
-def _attribution_length(lines, quoted, colons, start):
+def _attribution_length(lines, quoted, start):
     """Return how many lines from ``start`` on are an attribution: 0 to MAX_ATTRIBUTION_LINES.
 
     It is the sentence of the lines up to the first that ends with a colon. This sentence must pass
     :func:`_says_who_is_quoted`, and none of its lines may be blank or quoted.
-
-    ``colons`` says of each line whether it ends with a colon; ATTRIBUTION allows a ";" instead, and
-    "..." after either.
     """
-    if True not in colons[start : start + MAX_ATTRIBUTION_LINES]:
-        return 0
-
     sentence = ""
     for end in range(start, min(start + MAX_ATTRIBUTION_LINES, len(lines))):
         if quoted[end] or not lines[end].strip():
@@ -308,7 +295,7 @@ def _attribution_length(lines, quoted, colons, start):
         sentence += " " + lines[end].strip()
         if len(sentence) > MAX_ATTRIBUTION_CHARS:
             return 0
-        if colons[end]:
+        if sentence.rstrip(" .").endswith((":", ";")):
             length = end - start + 1
             # a quote below is enough only for one line: several lines may be the author's own
             # words ("..., as the manual says:"), so they also need an address or a date

@@ -128,11 +128,9 @@ def without_quotes(text: str) -> str:
 
     Other markup stays: :func:`helpers.cleaning.text.clean_post` removes it for all sources.
     """
-    # a spoiler ">!...!<" at the start of a line would pass for a quote; "<" alone is found faster
-    if "<" in text and "!<" in text:
-        text = "\n".join(_uncovered(line) for line in text.split("\n"))
-    if "\t" in text or "    " in text:
-        text = "\n".join(_without_code(text.split("\n")))
+    # a spoiler ">!...!<" at the start of a line would pass for a quote
+    lines = [_uncovered(line) for line in text.split("\n")]
+    text = "\n".join(_without_code(lines))
     return QUOTE.sub("\n", f"\n{text}").strip()
 
 

@@ -374,7 +374,7 @@ def _read_jsonl(prose, path, needed, drops):
     """Return an iterator over tables with the needed columns of a JSON lines file."""
     rows = (
         [value_text(post.get(column), column in prose) for column in needed]
-        for post in _json_objects(path, drops)
+        for post in json_records(path, dict, drops)
     )
     return _tables(rows, needed)
 
@@ -398,15 +398,6 @@ def _table(rows, names):
     """Return rows, of which there is at least one, as a table of text columns."""
     columns = [pa.array(values, TEXT) for values in zip(*rows, strict=True)]
     return pa.table(columns, names=names)
-
-
-def _json_objects(path, drops):
-    """Yield the objects of a JSON lines file; an empty one is broken_json."""
-    for record in json_records(path, dict, drops):
-        if record:
-            yield record
-        else:
-            drops["broken_json"] += 1
 
 
 def _check_columns(path, columns):
@@ -444,7 +435,7 @@ def _holds_objects(path, column):
         return False
     if _kind(path) == "parquet":
         return pa.types.is_nested(pa.parquet.read_schema(path).field(column).type)
-    posts = list(islice(_json_objects(path, Counter()), FIRST_OBJECTS))
+    posts = list(islice(json_records(path, dict, Counter()), FIRST_OBJECTS))
     n_objects = sum(isinstance(post.get(column), dict | list) for post in posts)
     return 2 * n_objects > len(posts)
 
@@ -464,7 +455,7 @@ def _column_names(path):
         if SQL.match("".join(names[:1])):
             raise ValueError("it is a dump of SQL: export its table as CSV from the database")
         return names
-    objects = islice(_json_objects(path, Counter()), FIRST_OBJECTS)
+    objects = islice(json_records(path, dict, Counter()), FIRST_OBJECTS)
     return list(dict.fromkeys(chain.from_iterable(objects)))
 
 

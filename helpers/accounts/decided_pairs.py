@@ -75,7 +75,7 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
 def _rows(path, broken_rows):
     """Return the rows of a file of decisions, its header first."""
     try:
-        return list(csv_rows(path, ",", broken_rows))
+        return list(csv_rows(path, broken_rows))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

@@ -116,9 +116,8 @@ def _without_ids(numbers, texts):
     numbers = np.where(is_ticks, numbers / 10**7 - TICK_SECONDS_AT_1970, numbers)
     is_long = numbers > MAX_MICROSECONDS
     if is_long.any():
-        is_whole = texts[is_long].str.fullmatch(NANOSECONDS).to_numpy(bool)
-        is_time = is_whole & (numbers[is_long] >= MIN_NANOSECONDS)
-        numbers[is_long] = np.where(is_time, numbers[is_long], np.nan)
+        is_whole = texts.str.fullmatch(NANOSECONDS, na=False).to_numpy(bool)
+        numbers[is_long & ~(is_whole & (numbers >= MIN_NANOSECONDS))] = np.nan
     return numbers
 
 

@@ -289,15 +289,13 @@ def _commits(root):
     form = "%x00".join(["", marker, *FIELDS.values(), ""])
     with _git(root, *LOG, f"--format={form}", "HEAD") as process:
         values = []  # of a commit; before the first one git prints an empty field
-        for field in _fields(process.stdout):
+        for field in chain(_fields(process.stdout), [marker]):
             if field == marker:
                 if len(values) > 1:
                     yield _commit(values)
                 values = []
             elif len(values) < len(FIELDS) + MAX_FILES:
                 values.append(field)
-        if len(values) > 1:
-            yield _commit(values)
     if process.returncode:
         raise ValueError(
             f"git: the history of {root.name} is damaged or not complete: `git fsck` says where"

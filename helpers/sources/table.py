@@ -40,7 +40,6 @@ from .text_rows import MAX_LINE_BYTES, csv_rows, json_records
 
 FRAME_ROWS = 50_000  # most rows of one frame
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # what to do with files of other endings
 REMEDIES = {
     ".json": "write one JSON object a line into a .jsonl file, see docs/data.md",
@@ -233,7 +232,7 @@ def first_line_of(location: str | list[str], reason: str) -> str:
         first_lines = {}
         if _kind(path) != "csv":
             continue
-        for _ in csv_rows(path, DELIMITERS[_suffix(path)], Counter(), first_lines):
+        for _ in csv_rows(path, Counter(), first_lines):
             if reason in first_lines:
                 break
         if reason in first_lines:
@@ -271,9 +270,19 @@ def _batches(path, needed, drops, prose=()):
 
     Lone surrogates, which only JSON can hold, become "?" in columns of prose, escapes in others.
     """
-    read_jsonl = partial(_read_jsonl, prose)
-    readers = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": read_jsonl}
-    return readers[_kind(path)](path, needed, drops)
+    if _kind(path) == "parquet":
+        return _read_parquet(path, needed)
+    if _kind(path) == "csv":
+        csv_values = csv_rows(path, drops)
+        header = next(csv_values)
+        places = [header.index(column) for column in needed]
+        rows = ([row[place] for place in places] for row in csv_values)
+    else:
+        rows = (
+            [value_text(post.get(column), column in prose) for column in needed]
+            for post in json_records(path, dict, drops)
+        )
+    return _tables(rows, needed)
 
 
 def _file_columns(columns):
@@ -341,8 +350,8 @@ def _frame(batch, columns, bot_columns, stem, drops, ids):
     return frame
 
 
-def _read_parquet(path, needed, drops):
-    """Yield batches with the needed columns of a Parquet file; nothing is dropped."""
+def _read_parquet(path, needed):
+    """Yield batches with the needed columns of a Parquet file."""
     metadata = pa.parquet.read_metadata(path)
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     check_size(path, sum(group.total_byte_size for group in groups))
@@ -360,23 +369,6 @@ def _read_parquet(path, needed, drops):
             begins = np.flatnonzero(np.diff(frames, prepend=-1))
             for begin, end in pairwise([*begins, len(batch)]):
                 yield batch.slice(begin, end - begin)
-
-
-def _read_csv(path, needed, drops):
-    """Return an iterator over tables with the needed columns of a CSV file."""
-    rows = csv_rows(path, DELIMITERS[_suffix(path)], drops)
-    header = next(rows)
-    places = [header.index(column) for column in needed]
-    return _tables(([row[place] for place in places] for row in rows), needed)
-
-
-def _read_jsonl(prose, path, needed, drops):
-    """Return an iterator over tables with the needed columns of a JSON lines file."""
-    rows = (
-        [value_text(post.get(column), column in prose) for column in needed]
-        for post in json_records(path, dict, drops)
-    )
-    return _tables(rows, needed)
 
 
 def _tables(rows, needed):
@@ -446,7 +438,7 @@ def _column_names(path):
     if kind == "parquet":
         return pa.parquet.read_schema(path).names
     if kind == "csv":
-        names = next(csv_rows(path, DELIMITERS[_suffix(path)], Counter()), [])
+        names = next(csv_rows(path, Counter()), [])
         if CONTROL.search("".join(names)):
             raise ValueError(
                 "its first line holds control characters, so it is no table: if it comes from "

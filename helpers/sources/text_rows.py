@@ -40,7 +40,7 @@ csv.field_size_limit(MAX_LINE_BYTES)
 
 
 def csv_rows(
-    path: Path, delimiter: str, drops: Counter, first_lines: dict[str, int] | None = None
+    path: Path, drops: Counter, first_lines: dict[str, int] | None = None
 ) -> Iterator[list[str]]:
     """Yield the rows of a CSV file, its header first; blank lines and psql's rules are skipped.
 
@@ -62,8 +62,6 @@ def csv_rows(
     ----------
     path : Path
         path of the file, which :func:`helpers.core.files.read_pieces` unpacks
-    delimiter : str
-        the letter between two values where the header does not decide
     drops : Counter
         number of drops by reason, increased in place
     first_lines : dict, optional
@@ -79,7 +77,7 @@ def csv_rows(
     if first_lines is None:
         first_lines = {}
     with open_text(path) as file:
-        lines = _CsvLines(file, delimiter, drops)
+        lines = _CsvLines(file, drops)
         reader = csv.reader(lines, delimiter=lines.delimiter, strict=True)
         n_columns = 0
         while True:
@@ -117,14 +115,14 @@ class _CsvLines:
     The end of the file and damage to it end the iteration.
     """
 
-    def __init__(self, file, usual_delimiter, drops):
+    def __init__(self, file, drops):
         self.file = file
         self.drops = drops
         self.pending = deque()  # lines that are to be read again
         self.row_lines = []  # lines of the row being read; "" is the file's end, None damage
         self.row_chars = 0
         self.row_number = 1  # number, in the file, of the row's first line
-        self.delimiter = self.find_delimiter(usual_delimiter)
+        self.delimiter = self.find_delimiter()
 
     def __iter__(self):
         return self
@@ -142,8 +140,8 @@ class _CsvLines:
             )
         return line
 
-    def find_delimiter(self, usual):
-        """Return the delimiter that the first lines of the file tell, else the usual one.
+    def find_delimiter(self):
+        """Return the delimiter that the first lines of the file tell, a comma where none does.
 
         The header stays to be read; blank lines and one that names the delimiter do not.
         """
@@ -162,7 +160,7 @@ class _CsvLines:
             return named[1]
         self.pending.append(line)
         header = QUOTED.sub("", line or "")
-        return max(usual + DELIMITERS, key=header.count)
+        return max(DELIMITERS, key=header.count)
 
     def read_line(self):
         """Return the next line, "" at the end of the file, None where it is damaged (counted).
@@ -216,22 +214,13 @@ def _restored(row, drops):
 
     These are carriage returns, and bytes that are not UTF-8, which are read as cp1252.
     """
-    if _is_utf8(row):
-        return row
     row = [value.replace(BARE_RETURN, "\r") for value in row]
-    if _is_utf8(row):
-        return row
-    drops["note_cp1252"] += 1
-    return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
-
-
-def _is_utf8(row):
-    """Return whether no value of a row holds a surrogate."""
     try:
         "".join(row).encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        drops["note_cp1252"] += 1
+        return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
+    return row
 
 
 def json_records(

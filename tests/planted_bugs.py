@@ -69,10 +69,10 @@ BUGS = [
     Bug(
         "cleaning/authors.py", "cleaning/test_authors.py", "if ID_WITH_CASE", "if not ID_WITH_CASE"
     ),
-    Bug("sources/columns.py", "sources/test_columns.py", "range(3)", "range(2)"),
+    Bug("sources/table_columns.py", "sources/test_table_columns.py", "range(3)", "range(2)"),
     Bug("sources/pan.py", "sources/test_pan.py", "digests.clear()", "digests.copy()"),
     Bug(
-        "sources/columns.py",
+        "sources/table_columns.py",
         "sources/test_table.py",
         "EXACT_FLOATS = 2**53",
         "EXACT_FLOATS = 2**63",

@@ -29,7 +29,7 @@ EXCEL_DAYS = re.compile(r"[34]\d{4}(?:[.,]\d+)?")  # days since 1900: 1982 to 20
 EXCEL_DATES = (
     "Excel counts days so: give the column the format yyyy-mm-dd hh:mm in Excel, and save it again."
 )
-# numbers that :func:`helpers.sources.columns.unix_seconds` takes for ids
+# numbers that :func:`helpers.sources.table_columns.unix_seconds` takes for ids
 LONG_NUMBER = re.compile(r"\d{16,20}(?:\.0+)?|\d\.\d+[eE]\+1[6-9]")
 LONG_DATES = (
     "So long a number may be the id of a post, which is no time: name the column of the times with "

@@ -23,7 +23,7 @@ from ..cleaning.text import FIRST_NAMES, USER_NUMBER, is_bot, normalise_unicode
 from ..core import paths
 from ..core.artifacts import atomic_write, fingerprint_of
 from . import Part, as_list, row_part
-from .columns import EARLIEST, LATEST
+from .table_columns import EARLIEST, LATEST
 
 # fields of a commit, as `git log --format` names them
 FIELDS = {

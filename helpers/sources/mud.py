@@ -34,7 +34,7 @@ import sentencepiece
 from ..cleaning.text import normalise_unicode
 from ..core import paths
 from . import Part, file_parts, source_files
-from .columns import LATEST, unix_seconds
+from .table_columns import LATEST, unix_seconds
 from .text_rows import JSON_LINES, json_records
 
 DAY_SECONDS = 86_400

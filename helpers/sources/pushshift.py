@@ -15,7 +15,7 @@ import msgspec
 from ..cleaning.text import QUOTE_LINE, is_bot, normalise_unicode
 from ..core.files import OPENERS
 from . import Part, file_parts, source_files
-from .columns import LATEST
+from .table_columns import LATEST
 from .text_rows import json_records
 
 SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")

@@ -256,7 +256,15 @@ def _bare_name(column):
 
 
 def tells_bots(column: pa.ChunkedArray, name: str) -> pd.Series:
-    """Return for each row of a column that :func:`may_tell_bots` whether it tells a bot."""
+    """Return for each row of a column whether it tells a bot.
+
+    Parameters
+    ----------
+    column : ChunkedArray
+        values of any type; objects and lists tell none
+    name : str
+        the column's name, which :func:`may_tell_bots`
+    """
     if pa.types.is_nested(column.type):
         return pd.Series(False, range(len(column)))
     values = _texts_of(column, name).to_pandas().fillna("")

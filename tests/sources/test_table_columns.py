@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from helpers.sources.columns import EARLIEST, LATEST, unix_seconds
+from helpers.sources.table_columns import EARLIEST, LATEST, unix_seconds
 
 NEW_YEAR = 1_577_836_800  # 2020-01-01
 NOON = NEW_YEAR + 12 * 3600 + 34 * 60

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..core.escaping import unescape_formula
 from ..core.files import check_readable
-from ..sources.csv_rows import csv_rows
+from ..sources.text_rows import csv_rows
 from .reading import as_listed, pseudonym_of
 
 COLUMNS = ("account_a", "account_b", "decision", "who", "when", "note")
@@ -76,7 +76,7 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
 def _rows(path, broken_rows):
     """Return the rows of a file of decisions, its header first."""
     try:
-        return list(csv_rows(path, ",", broken_rows))
+        return list(csv_rows(path, broken_rows))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..cleaning.text import clean_post
 from ..sources.table import NO_TOPIC
-from ..sources.timestamps import unix_seconds
+from ..sources.table_columns import unix_seconds
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore, concat_ranges
 
@@ -43,7 +43,7 @@ def samples_of(
         turns texts into tokens.
     times : sequence, optional
         one list per account with the time of each post, in a form that
-        :func:`helpers.sources.timestamps.unix_seconds` reads; by default every time is 0.
+        :func:`helpers.sources.table_columns.unix_seconds` reads; by default every time is 0.
     topics : sequence, optional
         one list per account with the topic of each post, such as its room; None for a topic that
         is not known.

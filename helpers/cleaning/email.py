@@ -7,33 +7,78 @@ of the body.
 """
 
 import re
-from itertools import takewhile
 
 from .code_lines import without_code
-from .email_words import (
-    ARTICLE_VERB,
-    CONFIDENTIAL,
-    CONTACT,
-    DISCLAIMER,
-    DROPPED,
-    FIELD,
-    HEADER,
-    JUNK,
-    LONE_FIELD,
-    OPENING,
-    PHONE_LINE,
-    QUOTING,
-    RESERVED,
-    VERB,
-)
-from .salutations import NAME, PERSON
 
+# header fields of a forwarded mail, in the languages of mail programs: "From: Jane", "Betreff: x"
+HEADER = re.compile(
+    r"\W{0,3}(?:From|Von|De|Van|Da|Fra|Från|Od|Sent|Date|Gesendet|Datum|Envoy[ée]|Enviado|Verzonden"
+    r"|Inviato|Sendt|Skickat|Data|Fecha|Dato|To|An|À|A|Para|Aan|Till|Til|Cc|Subject|Betreff|Objet"
+    r"|Asunto|Assunto|Onderwerp|Oggetto|Emne|Ämne|Reply-To|Message-ID)\W{0,2}\s?:\s*\S",
+)
+# the verb of an attribution, such as "Jane Doe wrote:"
+VERB = (
+    r"(?:wrote|writes|said|says|schrieb|schrieben|(?:es|[ée?])crit|[ée]crivait|escribi[óo?]"
+    r"|escribe|ha scritto|scrisse|scritto|escreveu|schreef|skrev|skriver|napsal|napisał(?:\(a\))?"
+    r"|pisze|kirjoitti|написал|пишет)"
+)
+# the first word of an attribution, before a date or a name
+OPENING = re.compile(
+    r"\s*-{0,2}\s?(?:On|Am|Le|El|Il|Op|Em|Den|Dne|Dnia|At|Quoting|Citando|Zitat von|Quoth)\s"
+)
+# attributions without a verb: "Quoting Jane Doe:" and "2012/3/7 Jane Doe <jd@example.org>:"
+QUOTING = re.compile(
+    r"\s*(?:(?:Quoting|Citando|Zitat von)\s.{1,200}|\d{4}[-/]\d\d?[-/]\d\d?[\s,].{1,200}>):$"
+)
+# contact data on business cards and in lines that programs append: "Tel", "www.", "(555) 123-4567"
+CONTACT = re.compile(
+    r"\b(?:tel|phone|fax|mobile|cell|office|e-?mail|skype|universit\w*|dep(?:t\b|artment)"
+    r"|institut\w*|faculty|lab|ph\.?\s?d|professor|school of|college|laborator\w*|p\.?o\.? box"
+    r"|street|avenue)\b|https?://|www\.|\S@\S+\.\w|\w at [\w-]+\.\w"
+    r"|\w\.(?:com|org|net|edu|gov|ac\.uk|de|ch|fr)\b|views expressed|\+\d[\d\s().-]{6,}"
+    r"|\(\d{3}\)\s?\d{3}|\d{3}-\d{4}",
+    re.I,
+)
+# the start of lines that mail programs, lists and phones add: "Sent from my phone", and the line in
+# place of a part that a list removed: "[[HTML version {{dropped:3}}]]"
+JUNK = re.compile(
+    r"\s*(?:\[\[alternative HTML version deleted\]\]|Sent via "
+    r"|Sent from (?:my|the \S+ mailing list) |View this message in context|Get your (?:free|own)"
+    r"|Do you Yahoo|(?:Please )?consider the environment|\[?snip\]?\s*$|<snip>"
+    r"|Enviado (?:de|desde) mi|Von meinem \w+ gesendet|Evite imprimir|\[cid:"
+    r"|.{0,200}\{\{dropped:\d)",
+    re.I,
+)
+# the last line of a post where phones and mail programs add it, in their owner's language:
+# "Get Outlook for Android", "Inviato da iPhone"
+DEVICE = (
+    r"(?:i(?:Phone|Pad)|Android|Samsung|Galaxy|Huawei|Xiaomi|Nokia|BlackBerry|Windows|Yahoo"
+    r"|Outlook|Gmail|Mail|Proton|Tapatalk|Smartphone|Handy|mobile)"
+)
+PHONE_LINE = re.compile(
+    r"\s*(?:Sent from my .{1,60}|Get Outlook for .{1,60}|Von meinem .{1,60} gesendet"
+    r"|Gesendet von meinem .{1,60}"
+    r"|Enviado (?:de|desde) mi .{1,60}|Enviado do meu .{1,60}|Envoyé de mon .{1,60}"
+    r"|Inviato dal mio .{1,60}|Ver(?:stuurd|zonden) vanaf mijn .{1,60}|[发發]自我的.{1,60}"
+    r"|(?:Sent (?:from|via|with)|Gesendet (?:von|mit)|Enviado (?:de|desde|con)"
+    r"|Envoyé (?:de|depuis)|Inviato da|Ver(?:stuurd|zonden) (?:vanaf|met|via)|Wysłan[eo] z"
+    r"|Skickat från|Sendt fra|Odesláno z|Отправлено (?:с|из)|Надіслано з)"
+    rf" .{{0,20}}{DEVICE}.{{0,60}}"
+    rf"|.{{0,20}}{DEVICE}.{{0,20}}(?:から送信|에서 보냄))\.?\s*",
+    re.I,
+)
+# words that occur in signatures only
+RESERVED = re.compile(r"views expressed|disclaimer", re.I)
+# a paragraph with three different such words, one of them CONFIDENTIAL, is a disclaimer
+DISCLAIMER = re.compile(
+    r"confidential|vertraulich|confidencial|recipient|destinatario|privileged|in error|por error"
+    r"|by mistake|unauthori|disclos|disseminat|forbidden",
+    re.I,
+)
+CONFIDENTIAL = {"confidential", "vertraulich", "confidencial"}
 # the start of a quoted line: "> ", "JD> ", "|>", "#> ", "| "; also the R prompt "> ", whose lines
 # are code
 QUOTE = re.compile(r"\s*(?:[A-Za-z]{0,4}>|[|:#%}\]!*+&~]{1,2}\s?>|\|\s)")
-# one or two punctuation marks at the start of a line, which a news reader may have put before
-# quotes
-MARKER = re.compile(r"\s{0,3}([^\w\s\"'(<\[`.,$@\\/-]{1,2})")
 # the header of a signed text, from "-----BEGIN PGP SIGNED MESSAGE-----" to its blank line; a whole
 # signature, key or encrypted message, from its BEGIN to its END; a lone END
 PGP = re.compile(
@@ -65,12 +110,6 @@ MAX_ATTRIBUTION_CHARS = 500
 DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
 # "jd@example.org", "jd at example.org", "<jd>", "at ..."
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
-# an attribution of one line without a date: "jd@example.org (Jane Doe) writes", "Jane Doe wrote:"
-SENDER_WRITES = re.compile(
-    rf"\s*(?:\S+@\S+\s*(?:\([^()]{{1,80}}\)\s*)?{ARTICLE_VERB}\W{{0,5}}"
-    rf"|(?:{PERSON}|[A-Z]{{2,20}})(?: (?:{NAME}|[A-Z]{{1,20}}\.?)){{1,3}}"
-    r"(?: [(<]\S+@\S+[>)])?\s(?:wrote|writes)\s?(?:[:;]|\.\.\.))\s*$"
-)
 # the line "-- " above a signature
 DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
 # a line that begins in lower case and goes on, as within a sentence
@@ -87,9 +126,9 @@ def own_paragraphs(body: str) -> str:
     """
     body = without_pgp(body.expandtabs(8))
     lines = [line.rstrip("\r") for line in body.split("\n")]
-    lines = _without_quotes(_without_appended(_without_fields(lines)))
+    lines = _without_quotes(_without_appended(lines))
 
-    paragraphs = _paragraphs([line for line in lines if not _is_junk(line)])
+    paragraphs = _paragraphs([line for line in lines if not JUNK.match(line)])
     lines = "\n\n".join(text for text in paragraphs if not _disclaims(text)).split("\n")
 
     lines = _without_signature(without_code(_without_signature(lines)))
@@ -133,7 +172,6 @@ def without_appended(text: str) -> str:
 def _above_answered_mail(lines):
     """Return the lines above an answered or forwarded mail, without attributions of quotes."""
     quoted = [line.lstrip().startswith(">") for line in lines]
-    colons = _end_with_colon(lines)
     kept_lines = []
     i = 0
     while i < len(lines):
@@ -143,7 +181,7 @@ def _above_answered_mail(lines):
                 break
         attribution_length = 0
         if OPENING.match(lines[i]):
-            attribution_length = _attribution_length(lines, quoted, colons, i)
+            attribution_length = _attribution_length(lines, quoted, i)
         if attribution_length:
             following = _first_text(lines, i + attribution_length)
             if following is None or not quoted[following]:
@@ -152,11 +190,6 @@ def _above_answered_mail(lines):
             kept_lines.append(lines[i])
         i += max(attribution_length, 1)
     return kept_lines
-
-
-def _end_with_colon(lines):
-    """Return for each line whether it ends with a colon, or with "..." after one."""
-    return [line.rstrip().rstrip(" .").endswith((":", ";")) for line in lines]
 
 
 def _paragraphs(lines):
@@ -168,25 +201,6 @@ def _disclaims(paragraph):
     """Return whether a paragraph is a disclaimer: "confidential" and two other such words."""
     words = {word.lower() for word in DISCLAIMER.findall(paragraph)}
     return len(words) >= 3 and bool(words & CONFIDENTIAL)
-
-
-def _is_junk(line):
-    """Return whether a line is one that mail programs, lists and phones add."""
-    return bool(JUNK.match(line) or DROPPED.match(line))
-
-
-def _without_fields(lines):
-    """Cut the header fields at the top, if two or more, and such fields as "Lines: 12" anywhere."""
-    top = list(takewhile(_is_field_or_blank, lines))
-    fields = [line for line in top if line.strip()]
-    if len(fields) > 1:
-        lines = lines[len(top) :]
-    return [line for line in lines if not LONE_FIELD.match(line)]
-
-
-def _is_field_or_blank(line):
-    """Return whether a line is blank or a header field such as "Subject: a question"."""
-    return not line.strip() or FIELD.match(line) is not None
 
 
 def _without_appended(lines):
@@ -235,10 +249,6 @@ def _without_quotes(lines):
     The rest of a quoted line that a mail program wrapped counts as quoted too.
     """
     quoted = [QUOTE.match(line) is not None for line in lines]
-    colons = _end_with_colon(lines)
-    marks = _quote_marks(lines, colons)
-    if marks:
-        quoted = [_is_quoted(line, marks) for line in lines]
     for i in range(1, len(lines) - 1):
         if quoted[i]:
             # the archive writes an author's own line that starts with "From " as ">From "
@@ -254,16 +264,11 @@ def _without_quotes(lines):
         if quoted[i]:
             i += 1
             continue
-        attribution_length = _attribution_length(lines, quoted, colons, i)
+        attribution_length = _attribution_length(lines, quoted, i)
         if not attribution_length:
             kept_lines.append(lines[i])
         i += max(attribution_length, 1)
     return kept_lines
-
-
-def _says_sender_writes(line):
-    """Return whether a line is an attribution without a date."""
-    return SENDER_WRITES.match(line[-600:]) is not None
 
 
 def _is_tail(text):
@@ -277,53 +282,12 @@ def _is_tail(text):
     return len(text) <= max_chars and (text[0].islower() or " " not in text)
 
 
-def _is_quoted(line, marks):
-    """Return whether a line begins like a quote in general, or with one of this mail's marks."""
-    if QUOTE.match(line):
-        return True
-    mark = MARKER.match(line)
-    return mark is not None and mark[1] in marks
-
-
-def _quote_marks(lines, colons):
-    """Return the marks, beyond those of QUOTE, with which the quoted lines of this mail begin.
-
-    A mark is what the first line of text below an attribution begins with. ":" and "}" are marks
-    where three lines or more begin with them.
-    """
-    marks = set()
-    line_starts = [line.lstrip()[:2] for line in lines]
-    if line_starts.count(": ") + line_starts.count("} ") > 2:
-        marks = {":", "}"}
-    for i, line in enumerate(lines):
-        names_sender = _says_sender_writes(line)
-        if colons[i] and ATTRIBUTION.match(line.strip()[-600:]):
-            two_lines = " ".join(lines[max(i - 1, 0) : i + 1])[-900:]
-            names_sender = names_sender or ADDRESS.search(two_lines) is not None
-        if names_sender:
-            following = _first_text(lines, i + 1)
-            if following is not None:
-                mark = MARKER.match(lines[following])
-                if mark:
-                    marks.add(mark[1])
-    return marks
-
-
-def _attribution_length(lines, quoted, colons, start):
+def _attribution_length(lines, quoted, start):
     """Return how many lines from ``start`` on are an attribution: 0 to MAX_ATTRIBUTION_LINES.
 
-    It is a line such as "Jane Doe writes:", or the sentence of the lines up to the first that ends
-    with a colon. This sentence must pass :func:`_says_who_is_quoted`, and none of its lines may be
-    blank or quoted.
-
-    ``colons`` says of each line whether it ends with a colon; ATTRIBUTION allows a ";" instead, and
-    "..." after either.
+    It is the sentence of the lines up to the first that ends with a colon. This sentence must pass
+    :func:`_says_who_is_quoted`, and none of its lines may be blank or quoted.
     """
-    if _says_sender_writes(lines[start]):
-        return 1
-    if True not in colons[start : start + MAX_ATTRIBUTION_LINES]:
-        return 0
-
     sentence = ""
     for end in range(start, min(start + MAX_ATTRIBUTION_LINES, len(lines))):
         if quoted[end] or not lines[end].strip():
@@ -331,7 +295,7 @@ def _attribution_length(lines, quoted, colons, start):
         sentence += " " + lines[end].strip()
         if len(sentence) > MAX_ATTRIBUTION_CHARS:
             return 0
-        if colons[end]:
+        if sentence.rstrip(" .").endswith((":", ";")):
             length = end - start + 1
             # a quote below is enough only for one line: several lines may be the author's own
             # words ("..., as the manual says:"), so they also need an address or a date
@@ -387,11 +351,6 @@ def _is_rule(line):
     return RULE.match(line) is not None
 
 
-def _is_delimiter(line):
-    """Return whether a line is the one above a signature."""
-    return DELIMITER.match(line) is not None
-
-
 def _above_delimiter(lines):
     """Return the lines above the first "-- " below which there is only a signature.
 
@@ -402,7 +361,7 @@ def _above_delimiter(lines):
     cut = len(lines)
     lines_below = 0
     for i in reversed(range(len(lines))):
-        is_delimiter = _is_delimiter(lines[i])
+        is_delimiter = DELIMITER.match(lines[i]) is not None
         if is_delimiter and (lines_below <= 15 or _is_card(lines[i + 1 :], max_sentences=99)):
             cut = i
         elif lines[i].strip():
@@ -411,7 +370,7 @@ def _above_delimiter(lines):
                 break
     if any(line.strip() for line in lines[:cut]):
         return lines[:cut]
-    message = [line for line in lines if not _is_delimiter(line)]
+    message = [line for line in lines if not DELIMITER.match(line)]
     texts = [line for line in message if line.strip()]
     if len(texts) > 1 and (_is_card(texts) or _is_motto(texts[1:])):
         return []

@@ -10,9 +10,8 @@ from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
-from .addresses import UUCP
 from .salutations import NAME, PERSON
-from .text import normalise_unicode
+from .text import UUCP, normalise_unicode
 
 # "jd@example.org" and "jd at example.org"
 ADDRESS = re.compile(r"([^\s<>()\"',;:@]{1,100})(?:@|\s+at\s+)([^\s<>()\"',;:@]{1,200})")

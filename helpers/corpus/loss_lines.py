@@ -29,9 +29,18 @@ EXCEL_DAYS = re.compile(r"[34]\d{4}(?:[.,]\d+)?")  # days since 1900: 1982 to 20
 EXCEL_DATES = (
     "Excel counts days so: give the column the format yyyy-mm-dd hh:mm in Excel, and save it again."
 )
+# numbers that :func:`helpers.sources.table_columns.unix_seconds` takes for ids
+LONG_NUMBER = re.compile(r"\d{16,20}(?:\.0+)?|\d\.\d+[eE]\+1[6-9]")
+LONG_DATES = (
+    "So long a number may be the id of a post, which is no time: name the column of the times with "
+    "--time. If it counts nanoseconds, write it as a date such as 2024-02-13 10:00."
+)
 REMEDIES = {
     "broken_json": "Write one JSON object a line.",
-    "broken_row": "Save the file again with quotes around its texts.",
+    "broken_row": (
+        "Save the file again with quotes around its texts, and each quote within a text twice "
+        '(""), not behind a backslash as MySQL writes it (its option ESCAPED BY \'"\').'
+    ),
     "rounded_author": "Export the ids as text.",
     "marked_bot": "Rename that column if it says something else.",
     "repost": "Rename that column if it says something else.",
@@ -132,6 +141,8 @@ def _table_words(reason, words, location, columns):
         remedy = ISO_DATES
         if EXCEL_DAYS.fullmatch(value):
             remedy = EXCEL_DATES
+        elif LONG_NUMBER.fullmatch(value):
+            remedy = LONG_DATES
         if value:
             return f'the time in column {column!r} cannot be read, such as "{value}". {remedy}'
         return f"column {column!r} has no time there. {NO_TIMES}"

@@ -18,11 +18,12 @@ import pandas as pd
 from scipy.cluster.hierarchy import DisjointSet
 
 from ..cleaning.authors import is_placeholder
-from ..cleaning.commit_messages import NAMED_PERSON, without_trailers
+from ..cleaning.code_lines import NAMED_PERSON, without_trailers
 from ..cleaning.text import FIRST_NAMES, USER_NUMBER, is_bot, normalise_unicode
+from ..core import paths
+from ..core.artifacts import atomic_write, fingerprint_of
 from . import Part, as_list, row_part
-from .downloads import repository_folder
-from .timestamps import EARLIEST, LATEST
+from .table_columns import EARLIEST, LATEST
 
 # fields of a commit, as `git log --format` names them
 FIELDS = {
@@ -34,8 +35,14 @@ FIELDS = {
     "time": "%at",
     "message": "%B",
 }
+# "https://github.com/jd/archive", "git@github.com:jd/archive", "github.com/jd/archive"
+GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
+CLONE_SECONDS = 4 * 3600  # longest time of a clone
+MAX_CLONE_BYTES = 1 << 32  # largest folder of a clone
+ADVICE = "clone it yourself and name the folder"
 # settings of a repository could start programs or use the network
 SAFE = ["-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-c", "log.showSignature=false"]
+# no prompt: a private or misspelt address must fail, not wait for a password
 SAFE_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
 LOG = ["log", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--encoding=UTF-8"]
 BLOCK_BYTES = 1 << 18  # bytes read at a time
@@ -87,6 +94,71 @@ def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> li
         row_part(name, partial(_rows, name, root, depth, raw), _head(root))
         for name, root in _repositories(location).items()
     ]
+
+
+def repository_folder(kind: str, place: str | Path, history: bool = False) -> Path:
+    """Return the folder at a place: that of a path, or of a clone of a git repository.
+
+    An earlier clone is reused. Clones lie in ``clones/`` in the folder of
+    :func:`helpers.core.paths.data`.
+
+    Parameters
+    ----------
+    kind : str
+        name of the source, for the error message
+    place : str or Path
+        path of a folder, or address of a repository
+    history : bool
+        clone all commits and folders but no file; by default the files of the last commit only
+
+    Raises
+    ------
+    ValueError
+        There is no such folder, git is missing, the repository cannot be cloned (the message holds
+        git's error), or it is larger than MAX_CLONE_BYTES.
+    """
+    url = str(place)
+    if not GIT_URL.match(url):
+        folder = paths.resolve(place)
+        if not folder.is_dir():
+            raise ValueError(f"{kind}: {place} is not a folder or the address of a git repository")
+        return folder
+
+    words = re.split(r"[/:]+", re.sub(r"\.git/*$|/+$", "", url))
+    name = re.sub(r"[^\w.-]", "-", "-".join(words[-2:])).strip(".-")
+    # many archives are called "archive": the hash of the address keeps them apart
+    folder = paths.data() / "clones" / f"{name}-{fingerprint_of(url)[:6]}"
+    if history:
+        folder = folder.with_name(f"{folder.name}.git")
+    if folder.is_dir():
+        shown_folder = paths.display_path(folder)
+        print(f"reusing the clone of {url} in {shown_folder} (remove it to fetch anew)")
+        return folder
+    if url.startswith(("github.com/", "www.github.com/")):
+        url = f"https://{url}"
+    print(f"cloning {url} into {paths.display_path(folder)}")
+    with atomic_write(folder) as partial_folder:
+        _clone(url, partial_folder, history)
+    return folder
+
+
+def _clone(url, folder, history):
+    """Clone a repository into a folder, of limited time and size."""
+    extent = ["--depth", "1"]
+    if history:
+        extent = ["--bare", "--filter=blob:none"]
+    command = ["git", "clone", "--quiet", *extent, "--", url, str(folder)]
+    with _started(command, stderr=subprocess.PIPE) as process:
+        try:
+            _, errors = process.communicate(timeout=CLONE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise ValueError(f"cloning {url} took {CLONE_SECONDS:,} seconds; {ADVICE}") from None
+    if process.returncode:
+        reason = errors.decode("utf-8", "replace").strip()[-500:]
+        raise ValueError(f"git could not clone {url}: {reason}")
+    if sum(path.lstat().st_size for path in folder.rglob("*")) > MAX_CLONE_BYTES:
+        raise ValueError(f"{url} is larger than {MAX_CLONE_BYTES:,} bytes; {ADVICE}")
 
 
 def people(location: str | list[str]) -> pd.DataFrame:
@@ -188,12 +260,16 @@ def _repositories(location):
 
 def _git(root, *words, stderr=subprocess.DEVNULL):
     """Start a command of git that executes nothing of a repository."""
-    command = ["git", "-C", str(root), *SAFE, *words]
+    return _started(["git", "-C", str(root), *SAFE, *words], stderr)
+
+
+def _started(command, stderr):
+    """Start a command of git, whose output is to be read."""
     environment = os.environ | SAFE_ENVIRONMENT
     try:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environment)
     except FileNotFoundError:
-        raise ValueError("git: reading a history needs git, which is not installed") from None
+        raise ValueError("reading a repository needs git, which is not installed") from None
 
 
 def _head(root):
@@ -213,15 +289,13 @@ def _commits(root):
     form = "%x00".join(["", marker, *FIELDS.values(), ""])
     with _git(root, *LOG, f"--format={form}", "HEAD") as process:
         values = []  # of a commit; before the first one git prints an empty field
-        for field in _fields(process.stdout):
+        for field in chain(_fields(process.stdout), [marker]):
             if field == marker:
                 if len(values) > 1:
                     yield _commit(values)
                 values = []
             elif len(values) < len(FIELDS) + MAX_FILES:
                 values.append(field)
-        if len(values) > 1:
-            yield _commit(values)
     if process.returncode:
         raise ValueError(
             f"git: the history of {root.name} is damaged or not complete: `git fsck` says where"

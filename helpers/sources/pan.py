@@ -20,7 +20,7 @@ from ..cleaning.text import normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable
 from . import Part, as_list, existing_path, row_part, source_files
-from .json_lines import json_records
+from .text_rows import json_records
 
 FRAME_ROWS = 2000  # most rows of one frame: a text has some 20,000 characters
 # "pairs.jsonl" and "name.jsonl.gz", but no "truth.jsonl" or "name-answers.jsonl"

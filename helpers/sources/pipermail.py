@@ -4,8 +4,10 @@ They are read from disk or downloaded from a list's archive page. The posts tabl
 name of the list: that of the folder, on disk or on the web, that holds its monthly files.
 """
 
+import http.client
 import re
 import urllib.parse
+import urllib.request
 from collections import Counter
 from contextlib import suppress
 from functools import partial
@@ -18,9 +20,10 @@ from ..core.artifacts import atomic_write, file_stats_fingerprint
 from ..core.files import read_pieces
 from ..core.messages import printable
 from . import Part, as_list, existing_path, list_files, row_part
-from .downloads import fetch_bytes, same_host
 
 MAX_MESSAGE_BYTES = 1 << 24  # a larger message is dropped as too_large
+TIMEOUT = 60  # seconds without an answer after which a download fails
+MAX_FILE_BYTES = 1 << 28  # largest page or file: it is held in memory
 WEB_ADDRESS = re.compile(r"https?://", re.I)
 # the target of href="2012-March.txt.gz"
 LINK = re.compile(r"""href\s*=\s*["']([^"'<>]{1,500})["']""", re.I)
@@ -129,6 +132,65 @@ def _download_path(url):
     names = urllib.parse.unquote(urllib.parse.urlsplit(url).path).split("/")
     safe_names = [re.sub(r"[^\w.-]", "-", name).lstrip(".") or "list" for name in names[-2:]]
     return paths.data().joinpath("downloads", *safe_names)
+
+
+def same_host(url: str, target: str) -> bool:
+    """Return whether a target is an http(s) address on the host of ``url``.
+
+    Parameters
+    ----------
+    url : str
+        an http(s) address
+    target : str
+        address that is compared with ``url``; any text, valid or not
+    """
+    try:
+        address = urllib.parse.urlsplit(target)
+    except ValueError:  # not a valid address
+        return False
+    is_web = address.scheme in ("http", "https") and address.hostname is not None
+    return is_web and address.hostname == urllib.parse.urlsplit(url).hostname
+
+
+class _SameHost(urllib.request.HTTPRedirectHandler):
+    """Redirect handler that follows a redirect only within the host that the user named."""
+
+    def redirect_request(self, request, answer, code, message, headers, target):
+        if not same_host(request.full_url, target):
+            raise ValueError(
+                f"it leads to {target}, which is another host or no http(s) address; "
+                "if that is what you want, give it as the location"
+            )
+        return super().redirect_request(request, answer, code, message, headers, target)
+
+
+def fetch_bytes(url: str) -> bytes:
+    """Return the bytes at an http(s) address, read into memory.
+
+    Raises
+    ------
+    ValueError
+        They are missing, cut off or more than MAX_FILE_BYTES; the message names the address.
+    """
+    try:
+        if not same_host(url, url):
+            raise ValueError("only http(s) addresses are fetched")
+        request = urllib.request.Request(url, headers={"User-Agent": "authorbook"})
+        with urllib.request.build_opener(_SameHost).open(request, timeout=TIMEOUT) as answer:
+            content = answer.read(MAX_FILE_BYTES + 1)
+            if len(content) > MAX_FILE_BYTES:
+                raise ValueError(
+                    f"it is larger than {MAX_FILE_BYTES:,} bytes; "
+                    "download it yourself and give the file"
+                )
+            if answer.length:
+                raise ValueError(
+                    f"it was cut off {answer.length:,} bytes before its end; try again"
+                )
+    # OSError includes the errors of urllib
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise ValueError(f"cannot fetch {url}: {error or type(error).__name__}") from None
+    return content
 
 
 def _rows(path, url, raw, drops):

@@ -15,8 +15,8 @@ import msgspec
 from ..cleaning.text import QUOTE_LINE, is_bot, normalise_unicode
 from ..core.files import OPENERS
 from . import Part, file_parts, source_files
-from .json_lines import json_records
-from .timestamps import LATEST
+from .table_columns import LATEST
+from .text_rows import json_records
 
 SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")
 SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # dumps of titles and links, not comments
@@ -128,11 +128,9 @@ def without_quotes(text: str) -> str:
 
     Other markup stays: :func:`helpers.cleaning.text.clean_post` removes it for all sources.
     """
-    # a spoiler ">!...!<" at the start of a line would pass for a quote; "<" alone is found faster
-    if "<" in text and "!<" in text:
-        text = "\n".join(_uncovered(line) for line in text.split("\n"))
-    if "\t" in text or "    " in text:
-        text = "\n".join(_without_code(text.split("\n")))
+    # a spoiler ">!...!<" at the start of a line would pass for a quote
+    lines = [_uncovered(line) for line in text.split("\n")]
+    text = "\n".join(_without_code(lines))
     return QUOTE.sub("\n", f"\n{text}").strip()
 
 

@@ -16,13 +16,12 @@ REPOST = set(
     "reblogofid retweetedstatus retweetedstatusid isretweet".split()
 )
 TRUE_WORDS = set("true t yes y 1 1.0".split())
-FALSE_WORDS = set("false f no n 0 0.0 none null nan {} []".split()) | {""}
+FALSE_WORDS = set("false f no n 0 0.0 none null nan".split()) | {""}
 
 
-def marking_columns(columns: list[str]) -> list[str]:
-    """Return those names of a file's columns whose values mark posts of bots, or reposts."""
-    marking = TRUTH_OF_BOT | ID_OF_BOT | REPOST
-    return [column for column in columns if _bare_name(column) in marking]
+def marks_rows(column: str) -> bool:
+    """Return whether a column is called as those that mark posts of bots, or of others."""
+    return _bare_name(column) in TRUTH_OF_BOT | ID_OF_BOT | REPOST
 
 
 def marked_rows(texts: dict[str, pd.Series], n_rows: int) -> tuple[pd.Series, pd.Series]:
@@ -31,7 +30,7 @@ def marked_rows(texts: dict[str, pd.Series], n_rows: int) -> tuple[pd.Series, pd
     Parameters
     ----------
     texts : dict
-        name of a column of :func:`marking_columns` -> its values as text, (N,)
+        name of a column that :func:`marks_rows` -> its values as text, (N,)
     n_rows : int
         N
 

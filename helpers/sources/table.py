@@ -1,15 +1,13 @@
 """Tables with one post per row: Parquet, CSV (or TSV) and JSON lines.
 
 The values of a row of CSV are parted by commas, semicolons, tabs or bars, whatever the file's
-ending, see :func:`helpers.sources.csv_rows.csv_rows`. CSV and JSON lines may be packed (.gz, .bz2,
+ending, see :func:`helpers.sources.text_rows.csv_rows`. CSV and JSON lines may be packed (.gz, .bz2,
 .xz, .zst). Files are read in batches, so a file may be larger than memory. Times may be timestamps
 (naive ones count as UTC), ISO 8601 text, dates written as digits, or numbers since 1970, see
-:func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8, or UTF-16 with a mark at its start;
-bytes that are not UTF-8 are read as cp1252.
+:func:`helpers.sources.table_columns.unix_seconds`. Text is UTF-8, or UTF-16 with a mark at its
+start; bytes that are not UTF-8 are read as cp1252.
 """
 
-import json
-import math
 import re
 from collections import Counter
 from functools import partial
@@ -19,26 +17,29 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 
-from ..cleaning.authors import escape_surrogates
-from ..cleaning.email_headers import decode_words
 from ..cleaning.text import is_bot, is_notice
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import OPENERS, bare_path, check_readable, check_size
 from ..core.parameters import unknown
 from ..core.paths import resolve
 from . import COLUMNS, Part, as_list, source_files
-from .csv_rows import csv_rows
-from .json_lines import MAX_LINE_BYTES, json_records
-from .rounded_ids import RoundedIds
-from .row_marks import marked_rows, marking_columns
-from .timestamps import unix_seconds
+from .row_marks import marked_rows, marks_rows
+from .table_columns import (
+    TEXT,
+    RoundedIds,
+    is_blank,
+    joined_texts,
+    mark_texts,
+    text_bytes,
+    unix_seconds,
+    value_text,
+)
+from .text_rows import MAX_LINE_BYTES, csv_rows, json_records
 
 FRAME_ROWS = 50_000  # most rows of one frame
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # what to do with files of other endings
 REMEDIES = {
     ".json": "write one JSON object a line into a .jsonl file, see docs/data.md",
@@ -53,6 +54,7 @@ NO_COLUMNS = {
     "jsonl": f"JSON object on a line of its own: {REMEDIES['.json']}",
     "parquet": "column",
 }
+FIRST_OBJECTS = 1000  # of JSON lines, which are looked at for the names of columns
 MAX_LISTED = 30  # names of columns in a message
 MAX_NAME_CHARS = 60  # of such a name
 # what no name of a column holds: control characters but tab and line ends
@@ -60,10 +62,8 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 # how a dump of a database begins, which is no table
 SQL = re.compile(r"-- |/\*|(?:CREATE|DROP) TABLE |INSERT INTO |PRAGMA ", re.I)
 NO_TOPIC = "(no topic)"  # topic of a post whose topic is empty
-EXACT_FLOATS = 2**53  # whole floats up to here are exact
 # errors for a file that cannot be read as its kind
 UNREADABLE = (ValueError, OSError, pa.ArrowException)
-TEXT = pa.large_string()
 
 
 def parts(
@@ -124,6 +124,7 @@ def parts(
         raise ValueError(f"table: {location} holds no file that ends in {', '.join(KINDS)}")
     for path in files.values():
         _check_columns(path, file_columns | {"where": list(where)})
+        _check_no_objects(path, file_columns)
     return [
         Part(name, partial(_frames, file_columns, where, path), file_stats_fingerprint(path))
         for name, path in files.items()
@@ -193,7 +194,7 @@ def author_names(
         try:
             for batch in _batches(path, list(dict.fromkeys([*columns, *where])), Counter()):
                 batch = _rows_where(batch, where, path, Counter())
-                names.update(_text(batch, columns, "author", path.stem).dropna())
+                names.update(joined_texts(batch, columns, "author", path.stem).dropna())
         except UNREADABLE as error:
             raise _unreadable(path, error) from None
     return sorted(names)
@@ -233,7 +234,7 @@ def first_line_of(location: str | list[str], reason: str) -> str:
         first_lines = {}
         if _kind(path) != "csv":
             continue
-        for _ in csv_rows(path, DELIMITERS[_suffix(path)], Counter(), first_lines):
+        for _ in csv_rows(path, Counter(), first_lines):
             if reason in first_lines:
                 break
         if reason in first_lines:
@@ -243,7 +244,7 @@ def first_line_of(location: str | list[str], reason: str) -> str:
 
 def _frames(columns, where, path, drops):
     """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
-    marks = marking_columns(column_names(path))
+    marks = list(filter(marks_rows, column_names(path)))
     needed = _needed(columns | {"where": list(where), "marks": marks})
     ids = RoundedIds(columns["author"])
     try:
@@ -260,7 +261,7 @@ def _frames(columns, where, path, drops):
 def _rows_where(batch, where, path, drops):
     """Return the rows of a batch that have the asked value in each column; count the dropped."""
     for column, value in where.items():
-        is_read = _text(batch, [column], "author", path.stem) == value
+        is_read = joined_texts(batch, [column], "author", path.stem) == value
         drops["other_value"] += int((~is_read).sum())
         batch = batch.filter(pa.array(is_read))
     return batch
@@ -271,9 +272,26 @@ def _batches(path, needed, drops, prose=()):
 
     Lone surrogates, which only JSON can hold, become "?" in columns of prose, escapes in others.
     """
-    read_jsonl = partial(_read_jsonl, prose)
-    readers = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": read_jsonl}
-    return readers[_kind(path)](path, needed, drops)
+    if _kind(path) == "parquet":
+        return _read_parquet(path, needed)
+    if _kind(path) == "csv":
+        csv_values = csv_rows(path, drops)
+        header = next(csv_values)
+        places = [header.index(column) for column in needed]
+        rows = ([row[place] for place in places] for row in csv_values)
+    else:
+        rows = (
+            [_json_text(post.get(column), column, prose) for column in needed]
+            for post in json_records(path, dict, drops)
+        )
+    return _tables(rows, needed)
+
+
+def _json_text(value, column, prose):
+    """Return a value of JSON as text; an object in a column that marks rows is there or not."""
+    if isinstance(value, dict) and marks_rows(column):
+        return str(bool(value))
+    return value_text(value, column in prose)
 
 
 def _file_columns(columns):
@@ -308,25 +326,24 @@ def _frame(batch, columns, marks, stem, drops, ids):
     """Return the posts of a batch; count the dropped rows by reason.
 
     ``marks`` are columns that mark rows, ``stem`` is the name of the batch's file without endings,
-    ``ids`` the :class:`RoundedIds` of the file.
+    ``ids`` its :class:`RoundedIds`.
     """
     frame = pd.DataFrame(index=range(len(batch)))
     for name, file_columns in columns.items():
         if name != "time":
-            frame[name] = _text(batch, file_columns, name, stem)
+            frame[name] = joined_texts(batch, file_columns, name, stem)
         elif file_columns == [None]:
             frame[name] = 0
         else:
             frame[name] = unix_seconds(batch.column(file_columns[0]))
-    _refuse_objects(frame["author"], columns["author"])
 
     bots = [author for author in frame["author"].dropna().unique() if is_bot(author)]
-    texts = {name: _mark_texts(batch.column(name)) for name in marks}
+    texts = {name: mark_texts(batch.column(name)) for name in marks}
     is_marked, is_repost = marked_rows(texts, len(batch))
     faults = {
-        "empty_author": _is_blank(frame["author"]),
+        "empty_author": is_blank(frame["author"]),
         "rounded_author": ids.are_rounded(frame["author"]),
-        "empty_text": _is_blank(frame["text"]),
+        "empty_text": is_blank(frame["text"]),
         "notice": frame["text"].fillna("").map(is_notice),
         "bad_time": frame["time"] < 0,
         "bot": frame["author"].isin(bots),
@@ -336,79 +353,15 @@ def _frame(batch, columns, marks, stem, drops, ids):
     reason = np.select([fault.to_numpy(bool) for fault in faults.values()], list(faults), "")
     drops.update(reason[reason != ""].tolist())
     frame = frame[reason == ""].reset_index(drop=True)
-    has_no_topic = _is_blank(frame["topic"])
+    has_no_topic = is_blank(frame["topic"])
     if has_no_topic.any():
         drops["note_empty_topic"] += int(has_no_topic.sum())
         frame["topic"] = frame["topic"].mask(has_no_topic, NO_TOPIC)
     return frame
 
 
-def _refuse_objects(authors, file_columns):
-    """Raise ValueError where authors are objects of JSON, such as {"id": 5, "name": "jo"}."""
-    objects = authors[authors.str.startswith('{"', na=False)]
-    if len(objects):
-        raise ValueError(
-            f"the column {', '.join(map(repr, file_columns))} holds objects and no names, such as "
-            f"{objects.iloc[0][:MAX_NAME_CHARS]}: write the id or the name in them into a column "
-            "of its own, as the lines with jq in docs/data.md do"
-        )
-
-
-def _mark_texts(column):
-    """Return a column that marks rows as texts; of one that holds objects only what is filled."""
-    if pa.types.is_nested(column.type):
-        return column.is_valid().to_pandas().astype(str)
-    return _as_texts(column, "mark").to_pandas()
-
-
-def _is_blank(texts):
-    """Return for each text whether it is missing or blank."""
-    return texts.fillna("").str.strip() == ""
-
-
-def _text(batch, file_columns, name, stem):
-    """Return a column of the posts table as text.
-
-    The values of several columns are joined with "/"; the result is missing where one value is.
-    None stands for ``stem``, the file's name.
-    """
-    if file_columns == [None]:
-        return stem
-    texts = []
-    try:
-        for file_column in file_columns:
-            if file_column is None:
-                texts.append(pa.scalar(stem, TEXT))
-            else:
-                texts.append(_as_texts(batch.column(file_column), name))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ValueError(
-            f"column {', '.join(map(str, file_columns))} for {name!r} is not text: {error}"
-        ) from None
-    if len(texts) == 1:
-        return texts[0].to_pandas()
-    return pc.binary_join_element_wise(*texts, pa.scalar("/", TEXT)).to_pandas()
-
-
-def _as_texts(column, name):
-    """Return a column of values as one of texts, for a column of the posts table."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
-        column = pa.array([_value_text(value) for value in column.to_pylist()], TEXT)
-    column = column.cast(TEXT)
-    column.validate(full=True)  # Parquet may call bytes a text that are not UTF-8
-    if name == "author":  # the number of a person may be a text such as "10.0"
-        column = pc.utf8_trim_whitespace(column)
-        column = pc.replace_substring_regex(column, r"^(-?\d{1,16})\.0$", r"\1")
-        if pc.any(pc.match_substring(column, "=?")).as_py():
-            names = [decode_words(name or "") for name in column.to_pylist()]
-            column = pa.array(names, TEXT)
-    return column
-
-
-def _read_parquet(path, needed, drops):
-    """Yield batches with the needed columns of a Parquet file; nothing is dropped."""
+def _read_parquet(path, needed):
+    """Yield batches with the needed columns of a Parquet file."""
     metadata = pa.parquet.read_metadata(path)
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     check_size(path, sum(group.total_byte_size for group in groups))
@@ -419,40 +372,13 @@ def _read_parquet(path, needed, drops):
     options = {"read_dictionary": dictionaries, "page_checksum_verification": True}
     with pa.parquet.ParquetFile(path, **options) as file:
         for batch in file.iter_batches(FRAME_ROWS, columns=needed):
-            text_bytes = _text_bytes(batch)
-            n_bytes += text_bytes.sum()
+            row_bytes = text_bytes(batch)
+            n_bytes += row_bytes.sum()
             check_size(path, n_bytes)
-            frames = text_bytes.cumsum() // MAX_LINE_BYTES
+            frames = row_bytes.cumsum() // MAX_LINE_BYTES
             begins = np.flatnonzero(np.diff(frames, prepend=-1))
             for begin, end in pairwise([*begins, len(batch)]):
                 yield batch.slice(begin, end - begin)
-
-
-def _text_bytes(batch):
-    """Return the bytes of texts in each row of a batch whose texts are dictionaries."""
-    n_bytes = np.zeros(len(batch), np.int64)
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type):
-            of_row = pc.binary_length(column.dictionary).take(column.indices)
-            n_bytes += of_row.fill_null(0).to_numpy(zero_copy_only=False)
-    return n_bytes
-
-
-def _read_csv(path, needed, drops):
-    """Return an iterator over tables with the needed columns of a CSV file."""
-    rows = csv_rows(path, DELIMITERS[_suffix(path)], drops)
-    header = next(rows)
-    places = [header.index(column) for column in needed]
-    return _tables(([row[place] for place in places] for row in rows), needed)
-
-
-def _read_jsonl(prose, path, needed, drops):
-    """Return an iterator over tables with the needed columns of a JSON lines file."""
-    rows = (
-        [_value_text(post.get(column), column in prose) for column in needed]
-        for post in _json_objects(path, drops)
-    )
-    return _tables(rows, needed)
 
 
 def _tables(rows, needed):
@@ -476,46 +402,6 @@ def _table(rows, names):
     return pa.table(columns, names=names)
 
 
-def _json_objects(path, drops):
-    """Yield the objects of a JSON lines file; an empty one is broken_json."""
-    for record in json_records(path, dict, drops):
-        if record:
-            yield record
-        else:
-            drops["broken_json"] += 1
-
-
-def _value_text(value, is_prose=False):
-    """Return a value as text; None where it is neither text, truth value nor finite number.
-
-    Prose may be a list of strings and of objects with a "text"; else an object is its JSON.
-    """
-    if isinstance(value, list) and is_prose:
-        value = "".join([_piece_text(piece) for piece in value])
-    if isinstance(value, str) and is_prose:
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, str):
-        return escape_surrogates(value)
-    if isinstance(value, float) and value.is_integer():
-        if abs(value) > EXACT_FLOATS:
-            return f"{value:.16e}"
-        return str(int(value))
-    if isinstance(value, int) or isinstance(value, float) and math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict | list) and not is_prose:
-        return json.dumps(value)
-    return None
-
-
-def _piece_text(piece):
-    """Return the text of a piece of prose, a string or an object; "" where it has none."""
-    if isinstance(piece, dict):
-        piece = piece.get("text")
-    if isinstance(piece, str):
-        return piece
-    return ""
-
-
 def _check_columns(path, columns):
     """Raise ValueError unless a file is readable and has each needed column exactly once."""
     present = column_names(path)
@@ -533,13 +419,36 @@ def _check_columns(path, columns):
             )
 
 
+def _check_no_objects(path, columns):
+    """Raise ValueError where an author or a topic is an object or a list of a file's column."""
+    for name in ("author", "topic"):
+        for column in columns[name]:
+            if column is not None and _holds_objects(path, column):
+                raise ValueError(
+                    f"table: the column {column!r} of {path.name}, for the {name}, holds objects "
+                    "or lists: write the field of them that names it, such as its id, into a "
+                    "column of its own, and name that column"
+                )
+
+
+def _holds_objects(path, column):
+    """Return whether a column holds objects or lists; of JSON lines its first 1,000 rows count."""
+    if _kind(path) == "csv":
+        return False
+    if _kind(path) == "parquet":
+        return pa.types.is_nested(pa.parquet.read_schema(path).field(column).type)
+    posts = list(islice(json_records(path, dict, Counter()), FIRST_OBJECTS))
+    n_objects = sum(isinstance(post.get(column), dict | list) for post in posts)
+    return 2 * n_objects > len(posts)
+
+
 def _column_names(path):
     """Return the names of a file's columns, which may be none."""
     kind = _kind(path)
     if kind == "parquet":
         return pa.parquet.read_schema(path).names
     if kind == "csv":
-        names = next(csv_rows(path, DELIMITERS[_suffix(path)], Counter()), [])
+        names = next(csv_rows(path, Counter()), [])
         if CONTROL.search("".join(names)):
             raise ValueError(
                 "its first line holds control characters, so it is no table: if it comes from "
@@ -548,7 +457,7 @@ def _column_names(path):
         if SQL.match("".join(names[:1])):
             raise ValueError("it is a dump of SQL: export its table as CSV from the database")
         return names
-    objects = islice(_json_objects(path, Counter()), 1000)
+    objects = islice(json_records(path, dict, Counter()), FIRST_OBJECTS)
     return list(dict.fromkeys(chain.from_iterable(objects)))
 
 

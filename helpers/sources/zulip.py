@@ -20,7 +20,7 @@ from selectolax.lexbor import LexborHTMLParser
 from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from . import Part, as_list, list_files, row_part
-from .downloads import repository_folder
+from .git import repository_folder
 
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
 # most tags of a post, twice as many as people write; deeply nested tags cost quadratic time

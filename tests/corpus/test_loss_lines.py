@@ -110,6 +110,15 @@ def test_one_broken_row_of_many_is_said_without_a_warning(tmp_path, capsys):
     assert card["dropped_broken_row"] == 1 and card["posts"] == 100
     assert "1 of 101 rows were dropped: rows of a CSV file with a stray quote" in said
     assert "The first begins in line 102 of p.csv. Save the file again" in said
+    (tmp_path / "p.csv").write_text(rows().to_csv(index=False) + 'a,2024-02-13,t,"5 \\" of it"\n')
+    _, said = collected(tmp_path / "p.csv", capsys, None)
+    assert "each quote within a text twice" in said and "MySQL writes it" in said
+
+
+def test_ids_of_posts_as_times_are_said_to_be_ids(tmp_path, capsys):
+    frame = rows().assign(date=1_200_000_000_000_005_001)
+    with pytest.raises(ValueError, match='"1200000000000005001". So long .* id of a post.*--time'):
+        collected(tmp_path / "p.csv", capsys, frame)
 
 
 @pytest.mark.filterwarnings("error")

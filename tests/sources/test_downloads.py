@@ -9,8 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from helpers.core import paths
-from helpers.sources import downloads, open_source, pipermail
-from helpers.sources.downloads import fetch_bytes, repository_folder, same_host
+from helpers.sources import git, open_source, pipermail
+from helpers.sources.git import repository_folder
+from helpers.sources.pipermail import fetch_bytes, same_host
 
 MONTH = (
     b"From a at b.c  Mon Jul  2 10:00:00 2007\n"
@@ -98,7 +99,7 @@ def test_a_redirect_stays_on_its_host(tmp_path):
 
 
 def test_a_cut_or_endless_download_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(downloads, "MAX_FILE_BYTES", 3 << 20)
+    monkeypatch.setattr(pipermail, "MAX_FILE_BYTES", 3 << 20)
     chunked = {"Transfer-Encoding": "chunked"}
     answers = {
         "/list/cut.txt": (200, {"Content-Length": "1000"}, b"x" * 10),
@@ -128,19 +129,19 @@ def test_a_clone_has_a_limited_size(tmp_path, monkeypatch):
     identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
     for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"]):
         subprocess.run(["git", *command], cwd=origin, check=True)
-    monkeypatch.setattr(downloads, "MAX_CLONE_BYTES", 2 << 20)
+    monkeypatch.setattr(git, "MAX_CLONE_BYTES", 2 << 20)
     with pytest.raises(
         ValueError, match=f"^{origin.as_uri()} is larger than 2,097,152 bytes; clone it yourself"
     ):
         repository_folder("zulip", origin.as_uri())
     assert not list((tmp_path / "data" / "clones").iterdir())
-    monkeypatch.setattr(downloads, "MAX_CLONE_BYTES", 1 << 30)
+    monkeypatch.setattr(git, "MAX_CLONE_BYTES", 1 << 30)
     assert (repository_folder("zulip", origin.as_uri()) / "zeros").stat().st_size == 3 << 20
 
 
 def test_a_clone_has_a_limited_time_and_needs_git(tmp_path, monkeypatch):
     url = (tmp_path / "team" / "archive").as_uri()
-    monkeypatch.setattr(downloads, "CLONE_SECONDS", 0)
+    monkeypatch.setattr(git, "CLONE_SECONDS", 0)
     with pytest.raises(ValueError, match=f"^cloning {url} took 0 seconds; clone it yourself"):
         repository_folder("git", url)
     monkeypatch.setenv("PATH", "")

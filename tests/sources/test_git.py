@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from helpers.cleaning.commit_messages import TRAILER, without_trailers
+from helpers.cleaning.code_lines import TRAILER, without_trailers
 from helpers.core import paths
 from helpers.sources import git, open_source
 from tests.factories import read_source

@@ -15,7 +15,7 @@ from backports import zstd
 from helpers import sources
 from helpers.cleaning.text import QUOTE_LINE, clean_post, is_bot
 from helpers.core import files
-from helpers.sources import json_lines, open_source, pushshift
+from helpers.sources import open_source, pushshift, text_rows
 
 TIME = 1_435_708_800
 GOOD = {
@@ -259,10 +259,10 @@ def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
         5 * 10**6,
         len(GOOD["body"]),
     ]
-    monkeypatch.setattr(json_lines, "MAX_LINE_BYTES", 10**6)
+    monkeypatch.setattr(text_rows, "MAX_LINE_BYTES", 10**6)
     rows, drops = read(path)
     assert len(rows) == 2 and drops == {"broken_json": 1}
-    monkeypatch.setattr(json_lines, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(text_rows, "MAX_LINE_BYTES", 1000)
     monkeypatch.setattr(files, "PIECE_BYTES", 64)  # the line after the long one is in several
     rows, drops = read(dump(tmp_path, [comment(), "x" * 3000, comment(), comment()]))
     assert len(rows) == 3 and drops == {"broken_json": 1}

@@ -7,13 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from helpers.sources.timestamps import (
-    EARLIEST,
-    EARLIEST_NANOSECONDS,
-    LATEST,
-    TICKS_BEFORE_1970,
-    unix_seconds,
-)
+from helpers.sources.table_columns import EARLIEST, LATEST, unix_seconds
 
 NEW_YEAR = 1_577_836_800  # 2020-01-01
 NOON = NEW_YEAR + 12 * 3600 + 34 * 60
@@ -30,9 +24,7 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
     times = rng.integers(EARLIEST, LATEST, 2000)
     moments = [datetime.fromtimestamp(moment, UTC) for moment in times.tolist()]
     for scale in (1, 10**3, 10**6, 10**9):
-        read = times
-        if scale == 10**9:
-            read = times[times * scale >= EARLIEST_NANOSECONDS]
+        read = times[times * scale >= 10**18] if scale == 10**9 else times
         assert (unix_seconds(pa.array(read * scale)) == read).all()
         assert (unix_seconds(pa.array((read * scale).astype(str))) == read).all()
     for unit, form in (
@@ -65,6 +57,24 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
 )
 def test_dates_with_the_name_of_a_month_are_read(time):
     assert unix_seconds(pa.array([time, "?"])).tolist() == [1_340_139_900, -1]
+
+
+@pytest.mark.parametrize("kind", [str, int])
+def test_ticks_of_dotnet_are_read(kind):
+    ticks = [(NOON + 62_135_596_800) * 10**7, (NOON + 62_135_596_800) * 10**7 + 1_234_567]
+    assert unix_seconds(pa.array(list(map(kind, ticks)))).tolist() == [NOON, NOON]
+
+
+def test_ids_of_posts_are_no_times_in_nanoseconds():
+    """A snowflake of Discord or Twitter would be a date from 1970 on."""
+    days = np.arange(30, 4200, 7)  # from 2015 on
+    ids = (days * 86_400_000 + 123_457 << 22) + 5_001
+    times = unix_seconds(pa.array(ids))
+    is_ticks = (ids >= 63 * 10**16) & (ids < 64 * 10**16)  # four weeks of Discord
+    assert is_ticks.sum() < 7 and (times[~is_ticks] == -1).all()
+    nanoseconds = [NOON * 10**9 + 123_456_000, NOON * 10**9 + 123_456_789]
+    assert unix_seconds(pa.array(nanoseconds)).tolist() == [NOON, -1]
+    assert unix_seconds(pa.array([float(nanoseconds[0])])).tolist() == [NOON]
 
 
 @pytest.mark.parametrize(
@@ -138,12 +148,3 @@ def test_a_column_of_another_type_is_an_error(value):
 )
 def test_forms_of_programs_are_read(time):
     assert unix_seconds(pa.array([time, "13.02.2024 10:00"])).tolist() == [1_340_139_900, -1]
-
-
-@pytest.mark.parametrize("kind", [int, str])
-def test_ticks_of_net_are_read_and_ids_are_no_times(kind):
-    ticks = (NOON + TICKS_BEFORE_1970) * 10**7
-    snowflake = 4_194_304 * (1_550_000_000_000 - 1_420_070_400_000)  # an id of February 2019
-    numbers = [ticks, snowflake, EARLIEST_NANOSECONDS - 10**9, NOON * 10**9]
-    expected = [NOON, -1, -1, NOON]
-    assert unix_seconds(pa.array(list(map(kind, numbers)))).tolist() == expected

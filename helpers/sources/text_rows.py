@@ -1,14 +1,23 @@
-"""Rows of CSV files that people made: of any length, with stray quotes, cut, in two encodings."""
+"""Rows of text files that people made, CSV and JSON lines: long, broken, cut, in two encodings.
+
+Files may be packed, and far larger than memory. Of a damaged or cut file everything before the
+damage is read.
+"""
 
 import csv
+import json
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..core.files import open_text
-from .json_lines import MAX_LINE_BYTES
+import msgspec
 
+from ..core.files import open_text
+
+# a longer line of JSON is skipped and counted as broken_json, a longer row of CSV is an error
+MAX_LINE_BYTES = 1 << 26
+JSON_LINES = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")  # "RC_2012-03.json.zst"
 # a broken row of more lines is an error: a quote that is never closed swallowed them
 MAX_ROW_LINES = 1000
 # A row is noted if lines in it, more than half of them, would be rows by themselves, and have so
@@ -19,17 +28,21 @@ MIN_SWALLOWED_DELIMITERS = 8
 # stands for a carriage return within a value, at which csv.reader would end the row; a text that is
 # decoded with "surrogateescape" never holds it
 BARE_RETURN = "\udc0d"
+# a first line that ends with a carriage return alone, as all lines of the file then do
+RETURN_ENDS_LINE = re.compile(rb"[^\r\n]*\r(?!\n)")
 DELIMITERS = ",;\t|"  # letters that may part the values of a row
 # a first line that names the delimiter, as Excel reads and writes it
 DELIMITER_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*', re.IGNORECASE)
+# lines that psql draws below the header and at the end of what it prints: "---+---", "(2 rows)"
+PSQL_LINE = re.compile(r"\s*(?:-+(?:\+-+)*|\(\d+ rows?\))\s*")
 QUOTED = re.compile(r'"[^"]*"')
 csv.field_size_limit(MAX_LINE_BYTES)
 
 
 def csv_rows(
-    path: Path, delimiter: str, drops: Counter, first_lines: dict[str, int] | None = None
+    path: Path, drops: Counter, first_lines: dict[str, int] | None = None
 ) -> Iterator[list[str]]:
-    """Yield the rows of a CSV file, its header first; blank lines are skipped.
+    """Yield the rows of a CSV file, its header first; blank lines and psql's rules are skipped.
 
     The delimiter is the one of DELIMITERS that the header has most of, or the one that a first line
     such as ``sep=;`` names.
@@ -49,8 +62,6 @@ def csv_rows(
     ----------
     path : Path
         path of the file, which :func:`helpers.core.files.read_pieces` unpacks
-    delimiter : str
-        the letter between two values where the header does not decide
     drops : Counter
         number of drops by reason, increased in place
     first_lines : dict, optional
@@ -63,9 +74,10 @@ def csv_rows(
         A quote is not closed and the lines that it swallowed cannot be read again, or a row is too
         long.
     """
+    if first_lines is None:
+        first_lines = {}
     with open_text(path) as file:
         lines = _CsvLines(file, drops)
-        lines.delimiter = lines.find_delimiter(delimiter)
         reader = csv.reader(lines, delimiter=lines.delimiter, strict=True)
         n_columns = 0
         while True:
@@ -78,39 +90,23 @@ def csv_rows(
                 row = None
                 if lines.row_lines[-1] is None:  # damaged within a quote: counted already
                     return
-            if row == []:
+            if row == [] or (row and len(row) == 1 and lines.is_of_psql()):
                 continue
-            fault = _fault(row, lines, n_columns)
-            if fault:
-                drops[fault] += 1
-                if first_lines is not None:
-                    first_lines.setdefault(fault, lines.row_number)
-            if fault == "broken_row":
+            if row is None or n_columns not in (0, len(row)):
+                lines.check_quotes_end(n_columns)
+                drops["broken_row"] += 1
+                first_lines.setdefault("broken_row", lines.row_number)
                 if row is None or lines.hold_rows(n_columns):
                     lines.read_again()
-            else:
-                row = _restored(row, drops)
-                if not n_columns:  # the header, which psql fills up with blanks
-                    row = [name.strip() for name in row]
-                n_columns = len(row)
-                yield row
-
-
-def _fault(row, lines, n_columns):
-    """Return the reason to drop or note a row, "" where there is none.
-
-    ``row`` is None where it cannot be parsed; ``n_columns`` is 0 for the header.
-    """
-    if row is None or n_columns not in (0, len(row)):
-        n_lines = len(lines.row_lines)
-        if not n_columns or not lines.row_lines[-1] or n_lines > MAX_ROW_LINES:
-            raise ValueError(
-                f"the row that begins in line {lines.row_number} has a quote that is not closed"
-            )
-        return "broken_row"
-    if lines.hold_rows(len(row)):
-        return "note_rows_in_quotes"
-    return ""
+                continue
+            if lines.hold_rows(len(row)):
+                drops["note_rows_in_quotes"] += 1
+                first_lines.setdefault("note_rows_in_quotes", lines.row_number)
+            row = _restored(row, drops)
+            if not n_columns:  # the header, which psql fills up with blanks
+                row = [name.strip() for name in row]
+            n_columns = len(row)
+            yield row
 
 
 class _CsvLines:
@@ -121,13 +117,12 @@ class _CsvLines:
 
     def __init__(self, file, drops):
         self.file = file
-        self.delimiter = ""
         self.drops = drops
         self.pending = deque()  # lines that are to be read again
         self.row_lines = []  # lines of the row being read; "" is the file's end, None damage
         self.row_chars = 0
         self.row_number = 1  # number, in the file, of the row's first line
-        self.return_ends_line = None  # whether it does without a line feed, by the first line
+        self.delimiter = self.find_delimiter()
 
     def __iter__(self):
         return self
@@ -145,11 +140,16 @@ class _CsvLines:
             )
         return line
 
-    def find_delimiter(self, usual):
-        """Return the delimiter that the first lines of the file tell, else the usual one.
+    def find_delimiter(self):
+        """Return the delimiter that the first lines of the file tell, a comma where none does.
 
         The header stays to be read; blank lines and one that names the delimiter do not.
         """
+        try:
+            if not RETURN_ENDS_LINE.match(self.file.buffer.peek()):
+                self.file.reconfigure(newline="\n")
+        except EOFError:
+            self.drops["truncated_file"] += 1
         line = self.read_line()
         while line and not line.strip("\r\n"):
             self.row_number += 1
@@ -160,7 +160,7 @@ class _CsvLines:
             return named[1]
         self.pending.append(line)
         header = QUOTED.sub("", line or "")
-        return max(usual + DELIMITERS, key=header.count)
+        return max(DELIMITERS, key=header.count)
 
     def read_line(self):
         """Return the next line, "" at the end of the file, None where it is damaged (counted).
@@ -169,26 +169,11 @@ class _CsvLines:
         """
         try:
             line = self.file.readline(MAX_LINE_BYTES + 1)
-            if self.return_ends_line is None:
-                self.return_ends_line = line.endswith("\r")
-            if self.return_ends_line or not line.endswith("\r"):
-                return line
-            return self.continue_line(line)
         except EOFError:
             self.drops["truncated_file"] += 1
             return None
-
-    def continue_line(self, piece):
-        """Return a line whose first piece ends with a carriage return, to its line feed."""
-        pieces = [piece]
-        n_chars = len(piece)
-        while piece.endswith("\r") and n_chars <= MAX_LINE_BYTES:
-            piece = self.file.readline(MAX_LINE_BYTES + 1)
-            pieces.append(piece)
-            n_chars += len(piece)
-        line = "".join(pieces)
-        value_end = len(line.rstrip("\r\n"))
-        return line[:value_end].replace("\r", BARE_RETURN) + line[value_end:]
+        values = line.rstrip("\r\n")
+        return values.replace("\r", BARE_RETURN) + line[len(values) :]
 
     def begin_row(self):
         """Count the lines of the last row as read, and begin a new row."""
@@ -200,6 +185,17 @@ class _CsvLines:
         """Count only the first line of the row as read; the lines after it are read again."""
         self.pending.extendleft(reversed(self.row_lines[1:]))
         del self.row_lines[1:]
+
+    def is_of_psql(self):
+        """Return whether psql added the row's one line to a table whose values bars part."""
+        return self.delimiter == "|" and PSQL_LINE.fullmatch(self.row_lines[0]) is not None
+
+    def check_quotes_end(self, n_columns):
+        """Raise ValueError where a broken row reaches too far: n_columns is 0 for the header."""
+        if not n_columns or not self.row_lines[-1] or len(self.row_lines) > MAX_ROW_LINES:
+            raise ValueError(
+                f"the row that begins in line {self.row_number} has a quote that is not closed"
+            )
 
     def hold_rows(self, n_columns):
         """Return whether most lines between the first and the last of the row are rows, too."""
@@ -218,19 +214,93 @@ def _restored(row, drops):
 
     These are carriage returns, and bytes that are not UTF-8, which are read as cp1252.
     """
-    if _is_utf8(row):
-        return row
     row = [value.replace(BARE_RETURN, "\r") for value in row]
-    if _is_utf8(row):
-        return row
-    drops["note_cp1252"] += 1
-    return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
-
-
-def _is_utf8(row):
-    """Return whether no value of a row holds a surrogate."""
     try:
         "".join(row).encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        drops["note_cp1252"] += 1
+        return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
+    return row
+
+
+def json_records(
+    path: Path, kind: type, drops: Counter, misfit: str = "broken_json"
+) -> Iterator[object]:
+    """Yield the JSON object of each line of a file; blank lines are skipped.
+
+    Drops counted: ``misfit``, a line that is JSON of another kind; broken_json, a line that is no
+    JSON or longer than MAX_LINE_BYTES; truncated_file, where the file is damaged or cut (the lines
+    before the damage are yielded) or its last line is no JSON and has no newline. Noted:
+    note_cp1252, a line with bytes that are not UTF-8; they are read as cp1252.
+
+    Parameters
+    ----------
+    path : Path
+        path of the file, which :func:`helpers.core.files.read_pieces` unpacks
+    kind : type
+        a :class:`msgspec.Struct` of the fields to read and their strict types, or dict
+    drops : Counter
+        number of drops by reason, increased in place
+    misfit : str
+        reason under which a line of another kind is counted
+
+    Raises
+    ------
+    ValueError
+        The file unpacks to far more than its size.
+    """
+    decoder = msgspec.json.Decoder(kind)
+    for line in _lines(path, drops):
+        if not line.strip():
+            continue
+        try:
+            record = _record(line, decoder, drops)
+        except msgspec.ValidationError:
+            drops[misfit] += 1
+        except (ValueError, RecursionError):
+            if line.endswith(b"\n"):
+                drops["broken_json"] += 1
+            else:
+                drops["truncated_file"] += 1
+        else:
+            yield record
+
+
+def _lines(path, drops):
+    """Yield the lines of a file up to its end or damage; count damage and lines that are too long.
+
+    Memory does not grow with the file.
+    """
+    is_cut = False
+    is_too_long = False
+    with open_text(path) as file:
+        try:
+            while piece := file.buffer.readline(MAX_LINE_BYTES):
+                is_end = piece.endswith(b"\n")
+                is_too_long = is_too_long or (not is_end and len(piece) == MAX_LINE_BYTES)
+                if not is_too_long:
+                    yield piece
+                elif is_end:
+                    drops["broken_json"] += 1
+                    is_too_long = False
+        except EOFError:
+            is_cut = True
+    if is_cut or is_too_long:
+        drops["truncated_file"] += 1
+
+
+def _record(line, decoder, drops):
+    """Return the value of one line, of the decoder's type.
+
+    Python's parser reads what the decoder refuses: NaN, lone surrogates, bytes that are not UTF-8.
+    """
+    try:
+        return decoder.decode(line)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        value = json.loads(line)
+    except UnicodeDecodeError:
+        value = json.loads(line.decode("utf-8-sig", "cp1252"))
+        drops["note_cp1252"] += 1
+    return msgspec.convert(value, decoder.type)

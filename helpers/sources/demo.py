@@ -100,8 +100,7 @@ def parts(
     """
     if location:
         raise ValueError(f"source 'demo' is generated: location must be empty, not {location!r}")
-    options = {"seed": seed, "authors": authors, "topics": topics, "topic_giveaway": topic_giveaway}
-    check({"__annotations__": OPTIONS} | options, **BOUNDS)
+    _check_options(seed=seed, authors=authors, topics=topics, topic_giveaway=topic_giveaway)
     if not posts >= 5 * authors:
         raise ValueError(f"posts must be at least five per author ({5 * authors}), not {posts!r}")
 
@@ -118,6 +117,11 @@ def parts(
         rows = partial(_rows, numbers.tolist(), ends, hostile_posts, (seed, topics, topic_giveaway))
         demo_parts.append(row_part(name, rows))
     return demo_parts
+
+
+def _check_options(**options):
+    """Raise ValueError where an option has a wrong type or is out of range."""
+    check({"__annotations__": OPTIONS} | options, **BOUNDS)
 
 
 def style_truth(
@@ -143,8 +147,7 @@ def style_truth(
     ValueError
         An option is out of range.
     """
-    options = {"seed": seed, "authors": authors, "topics": topics, "topic_giveaway": topic_giveaway}
-    check({"__annotations__": OPTIONS} | options, **BOUNDS)
+    _check_options(seed=seed, authors=authors, topics=topics, topic_giveaway=topic_giveaway)
     return pd.DataFrame(
         [_author_habits(number, seed, topics, topic_giveaway) for number in range(authors)]
     )

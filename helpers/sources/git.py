@@ -1,5 +1,7 @@
 """Histories of git repositories: a commit message is a post, an address is an account.
 
+Repositories are cloned below ``data/``, whole or not at all; archives of other sources, too.
+
 People change their addresses, so a history also says which accounts are one person's, see
 :func:`people`. No encoder may see that. The topic is the folder in which most of a commit's files
 lie. Nothing of a repository is executed: its settings could name programs.

@@ -108,22 +108,17 @@ def test_what_cannot_be_read_is_said(tmp_path, name, content, message):
         check_readable(tmp_path / name)
 
 
-def never(path: Path) -> bool:
-    """No existing file may be replaced."""
-    return False
-
-
 class TestWriting:
     def test_a_new_file_is_whole_and_private(self, tmp_path):
         path = tmp_path / "x"
         (tmp_path / "x.partial").write_text("another's")
         (tmp_path / "x.sha256").write_text("another's")
-        with write_target(path, [], never) as partial:
+        with write_target(path) as partial:
             partial.write_text("new")
             assert not path.exists()
         assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o600
         with pytest.raises(KeyError):
-            with write_target(path, [], never, force=True) as partial:
+            with write_target(path) as partial:
                 partial.write_text("half")
                 raise KeyError
         assert path.read_text() == "new"
@@ -137,17 +132,15 @@ class TestWriting:
         Path("soft").symlink_to("a.csv")
         os.link("a.csv", "hard")
         with pytest.raises(ValueError, match="is the file to read: name another file"):
-            check_target(spelling.format(tmp_path.name), ["b.csv", source.absolute()], never, True)
+            check_target(spelling.format(tmp_path.name), ["b.csv", source.absolute()], True)
 
     def test_what_else_is_refused(self, tmp_path):
         path = tmp_path / "b.csv"
         path.write_text("posts")
-        with pytest.raises(ValueError, match="b.csv exists and was not made by .*--force"):
-            with write_target(path, [], never):
-                raise AssertionError
-        check_target(path, [], Path.is_file)
-        check_target(path, [], never, force=True)
+        with pytest.raises(ValueError, match="b.csv exists: .* or replace it with --force"):
+            check_target(path)
+        check_target(path, force=True)
         with pytest.raises(ValueError, match="is a folder: name a file"):
-            check_target(tmp_path, [], never, force=True)
-        with pytest.raises(ValueError, match="none is no folder: make it"):
-            check_target(tmp_path / "none" / "x", [], never)
+            check_target(tmp_path, force=True)
+        with pytest.raises(ValueError, match="none is no folder to write to: make it"):
+            check_target(tmp_path / "none" / "x")

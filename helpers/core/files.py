@@ -43,16 +43,8 @@ MAGIC = {
     ".parquet": rb"PAR1",
 }
 MAGIC_BYTES = 10
-OFFICE_FILES = {  # ending of a file of an office program -> what it is
-    ".xlsx": "a spreadsheet of Excel",
-    ".xlsm": "a spreadsheet of Excel",
-    ".xls": "a spreadsheet of Excel",
-    ".ods": "a spreadsheet of LibreOffice",
-    ".numbers": "a spreadsheet of Numbers",
-    ".docx": "a document of Word",
-    ".doc": "a document of Word",
-    ".odt": "a document of LibreOffice",
-}
+# endings of files of Excel, LibreOffice, Numbers and Word
+OFFICE_FILES = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers", ".docx", ".doc", ".odt")
 # the mark at the start of a text -> its encoding; that of UTF-32 begins with that of UTF-16
 ENCODINGS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -105,8 +97,8 @@ def check_readable(path: Path) -> None:
     ending = path.suffix.lower()
     if ending in OFFICE_FILES:
         raise ValueError(
-            f"{path} is {OFFICE_FILES[ending]}: save its posts as CSV UTF-8 (in a spreadsheet "
-            "File > Save As), then name that file"
+            f"{path} is a spreadsheet or a document of an office program: save its posts as CSV "
+            "UTF-8 (in a spreadsheet File > Save As), then name that file"
         )
     content = _content_type(path)
     if ending in MAGIC and ending != content and path.stat().st_size:

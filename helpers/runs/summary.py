@@ -107,8 +107,7 @@ def results_html(files: Run, **about: object) -> str:
     files : Run
         the run whose results are shown
     **about : object
-        ``run``, its name; ``stages``, its stages; ``seconds``, the duration of each stage;
-        ``incomplete``, names of stages of which files or results are missing
+        ``run``, its name; ``stages``, its stages; and ``seconds``, the duration of each stage
     """
     results = read(files)
     with_value = results[results["value"].notna()]

@@ -595,7 +595,11 @@ def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_li
             "-- MySQL dump 10.13\nCREATE TABLE a;\n",
             "it is a dump of SQL: export its table",
         ),
-        ("p.xlsx", "PK", "p.xlsx is a spreadsheet of Excel: save its posts as CSV UTF-8"),
+        (
+            "p.xlsx",
+            "PK",
+            "p.xlsx is a spreadsheet or a document of an office program: save its posts as CSV",
+        ),
     ],
 )
 def test_files_of_other_kinds_say_what_would_do(tmp_path, name, content, message):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
-from pydantic import BeforeValidator
+from pydantic import Field
 
 from .artifacts import atomic_write, fingerprint_of, folder_lock, read_json, write_json
 from .names import label
@@ -28,12 +28,7 @@ COLUMNS = list(TYPES)
 LOWER_IS_BETTER = {"EER", "minDCF", "minDCF_released", "DCF", "Cllr", "minCllr", "mean_rank"}
 
 
-def _plain_number(value: Any) -> Any:
-    """Turn a scalar of numpy into a number of Python, which strict settings require."""
-    return value.item() if hasattr(value, "item") else value
-
-
-Count = Annotated[int, BeforeValidator(_plain_number)]
+Count = Annotated[int, Field(strict=False)]  # a scalar of numpy becomes a number of Python
 
 
 class Measured(Config):

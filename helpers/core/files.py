@@ -103,13 +103,11 @@ def check_readable(path: Path) -> None:
     content = _content_type(path)
     if ending in MAGIC and ending != content and path.stat().st_size:
         raise ValueError(f"{path} is not packed as its ending {ending} says: download or rename it")
-    if content == ".zip" != ending:
-        raise ValueError(
-            f"{path} is a .zip file inside: unpack it or, if it is a spreadsheet of Excel, save it "
-            "as CSV UTF-8 (File > Save As)"
-        )
     if content not in (None, ending):
-        raise ValueError(f"{path} is a {content} file inside: rename it, or unpack it")
+        raise ValueError(
+            f"{path} is a {content} file inside: rename it, unpack it or, if it is a spreadsheet "
+            "of Excel, save it as CSV UTF-8 (File > Save As)"
+        )
     if ending != ".parquet":
         head = b""
         with suppress(EOFError):

@@ -253,7 +253,11 @@ GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
         ("p.csv", (HEAD + ROW).encode("utf-16-le"), "p.csv is no text, or UTF-16 without a mark"),
         ("p.csv", (HEAD + ROW).encode("utf-16") + b"\0\xd8a\0", "p.csv is no utf-16: .*UTF-8"),
         ("p.csv", gzip.compress(ROW.encode(), mtime=0), "p.csv is a .gz file inside: rename it"),
-        ("p.csv", b"PK\x03\x04 a sheet", "p.csv is a .zip file inside: unpack .* CSV UTF-8"),
+        (
+            "p.csv",
+            b"PK\x03\x04 a sheet",
+            "p.csv is a .zip file inside: rename it, unpack .* CSV UTF-8",
+        ),
         (
             "p.csv",
             b"\xd0\xcf\x11\xe0\xa1\0\0 a sheet",

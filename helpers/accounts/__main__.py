@@ -73,7 +73,7 @@ def _add_options(name, add) -> None:
         add("--prior", type=float, default=0.0, help=prior_help)
         add("-k", type=int, default=5, help="candidates of each account (5)")
     if name in ("encode", "match"):
-        add("--force", action="store_true", help="replace an existing file of any kind")
+        add("--force", action="store_true", help="replace an existing file")
     if name in ("match", "mine"):
         accounts_help = "accounts to ask about, whose pairs are printed (default: all)"
         add("--accounts", nargs="*", default=[], help=accounts_help)

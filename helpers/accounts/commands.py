@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..core import paths
 from ..core.artifacts import folder_lock
@@ -30,7 +28,6 @@ from .same_texts import find_same_texts
 from .samples import spread_posts
 
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
-VECTOR_COLUMNS = ["account", "posts", "vector"]
 
 
 def encode(options: Namespace) -> None:
@@ -49,28 +46,26 @@ def encode(options: Namespace) -> None:
             f"{options.out}: vectors are written as Parquet, so name a file that ends in .parquet; "
             f"to compare two files of posts: {paths.PROGRAM} match {options.posts} {options.out}"
         )
-    target = (options.out, [options.posts], _has_vectors, options.force)
-    check_target(*target)
+    check_target(options.out, [options.posts], options.force)
     encoder = AuthorEncoder.load(options.encoder)
     with _folders(options.run):
         posts, names = _read(options, options.posts, options.run, encoder)
-        _write_vectors(target, encoder, posts, names)
+        _write_vectors(options.out, encoder, posts, names)
 
 
-def _write_vectors(target, encoder, posts, names):
-    """Write the vectors of :func:`encode` to the file that a target's first value names."""
+def _write_vectors(out, encoder, posts, names):
+    """Write the vectors of :func:`encode` to a file."""
     samples = spread_posts(posts.store)
     frame = pd.DataFrame(
         {
             "account": _shown(posts.names[samples.authors], names),
             "posts": samples.count,
             "vector": list(encoder.vectors(samples, posts.hours)),
-        },
-        columns=VECTOR_COLUMNS,
+        }
     )
-    with write_target(*target) as partial:
+    with write_target(out) as partial:
         frame.to_parquet(partial, index=False)
-    print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {target[0]}")
+    print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {out}")
 
 
 def _with_common_hours(posts):
@@ -110,13 +105,10 @@ def match(options: Namespace) -> None:
         inputs = [location for location, _ in sides]
         if options.decisions:
             inputs.append(options.decisions)
-        targets = [
-            (out, inputs, _has_matches, options.force),
-            (page, inputs, _has_match_page, options.force),
-        ]
-        for target in targets:
-            check_target(*target)
-        _match(options, encoder, sides, decisions, targets)
+        for target in (out, page):
+            # without --out, they replace those of the command before
+            check_target(target, inputs, options.force or not options.out)
+        _match(options, encoder, sides, decisions, out, page)
 
 
 def _sides(options):
@@ -146,7 +138,7 @@ def _sides(options):
     return [(options.posts, {options.side: value}) for value in values]
 
 
-def _match(options, encoder, sides, decisions, targets):
+def _match(options, encoder, sides, decisions, out, page):
     """Print and write the answer of :func:`match`, in whose folders nobody else works."""
     read = [
         _read(
@@ -189,8 +181,7 @@ def _match(options, encoder, sides, decisions, targets):
     shown = matched.pairs.copy()
     for letter, (_, names) in zip("ab", read, strict=True):
         shown[f"account_{letter}"] = _shown(shown[f"account_{letter}"], names)
-    table = targets[0][0].name
-    beside = (table, options.encoder, same_texts, set_aside)
+    beside = (out.name, options.encoder, same_texts, set_aside)
     words = MatchWords(files, read_sentences, trust, *beside)
     record = match_record(lists, matched, shown, words, _evidence_bar)
     for sentence in [*read_sentences, *_sentences_of(set_aside), *trust]:
@@ -202,7 +193,7 @@ def _match(options, encoder, sides, decisions, targets):
     print(f"\n{match_report.table(asked)}\n")
     for sentence in [record["headline"], *record["sentences"]]:
         print(sentence)
-    _write_matches(targets, shown, record)
+    _write_matches(out, page, shown, record)
     print(match_report.ONE_PARTNER, CARE)
 
 
@@ -239,18 +230,17 @@ def _list_name(side):
     return name
 
 
-def _write_matches(targets, shown, record):
+def _write_matches(out, page, shown, record):
     """Write the pairs and the page, and say where they are."""
-    of_pairs, of_page = targets
-    with write_target(*of_pairs) as partial:
+    with write_target(out) as partial:
         without_formulas(shown).to_csv(partial, index=False)
-    with write_target(*of_page) as partial:
+    with write_target(page) as partial:
         partial.write_text(match_page.render_matches(record), "utf-8")
     print(
         f"All {len(shown):,} pairs with a probability of {list_matching.LEAST_PROBABILITY:.0%} or "
-        f"more: {paths.display_path(of_pairs[0])}."
+        f"more: {paths.display_path(out)}."
     )
-    print(f"page: {paths.display_path(of_page[0])}")
+    print(f"page: {paths.display_path(page)}")
 
 
 def mine(options: Namespace) -> None:
@@ -304,29 +294,6 @@ def _folders(*runs):
         for folder in sorted(paths.Run(run).folder for run in runs):  # waited for in one order
             stack.enter_context(folder_lock(folder))
         yield
-
-
-def _has_vectors(path):
-    """Return whether a file is one that :func:`encode` has written."""
-    try:
-        return pq.read_schema(path).names == VECTOR_COLUMNS
-    except (OSError, pa.ArrowException):
-        return False
-
-
-def _has_matches(path):
-    """Return whether a file is one of pairs that :func:`match` has written."""
-    return _beginning(path).startswith(",".join(list_matching.COLUMNS) + "\n")
-
-
-def _has_match_page(path):
-    """Return whether a file is a page that :func:`match` has written."""
-    return match_page.TITLE in _beginning(path)
-
-
-def _beginning(path):
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read(1000)
 
 
 def _columns(options):

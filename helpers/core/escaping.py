@@ -7,7 +7,7 @@ import pandas as pd
 
 # What a spreadsheet takes for a formula, by its first letter (OWASP, CSV injection). An apostrophe
 # before it makes it a text; one more is put before texts that begin with both already.
-FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+FORMULA = r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 
 
 def escape_html(text: object) -> str:
@@ -20,28 +20,17 @@ def escape_html(text: object) -> str:
     return escape(str(text), quote=False).replace("$", "&#36;")
 
 
-def escape_formula(value: object) -> object:
-    """Put an apostrophe before a text that a spreadsheet would compute; other values stay."""
-    if isinstance(value, str) and FORMULA.match(value):
-        return f"'{value}"
-    return value
-
-
-def unescape_formula(text: str) -> str:
-    """Return the text of which :func:`escape_formula` made this one; other texts stay."""
-    if text.startswith("'") and FORMULA.match(text):
-        return text[1:]
-    return text
-
-
 def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table, to be written for people, whose texts are no formulas.
+    """Return a table, to be written for people, with an apostrophe before texts that are formulas.
 
     Parameters
     ----------
     table : DataFrame
-        whose column names are ours; numbers stay numbers
+        whose column names are ours; other values than texts stay
     """
-    texts = table.select_dtypes(exclude=["number", "bool"])
-    escaped = {column: [escape_formula(value) for value in texts[column]] for column in texts}
-    return table.assign(**escaped)
+    return table.replace(f"^({FORMULA})", r"'\1", regex=True)
+
+
+def unescape_formula(text: str) -> str:
+    """Return the text of which :func:`without_formulas` made this one; other texts stay."""
+    return re.sub(f"^'({FORMULA})", r"\1", text)

@@ -13,7 +13,7 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
@@ -43,16 +43,8 @@ MAGIC = {
     ".parquet": rb"PAR1",
 }
 MAGIC_BYTES = 10
-OFFICE_FILES = {  # ending of a file of an office program -> what it is
-    ".xlsx": "a spreadsheet of Excel",
-    ".xlsm": "a spreadsheet of Excel",
-    ".xls": "a spreadsheet of Excel",
-    ".ods": "a spreadsheet of LibreOffice",
-    ".numbers": "a spreadsheet of Numbers",
-    ".docx": "a document of Word",
-    ".doc": "a document of Word",
-    ".odt": "a document of LibreOffice",
-}
+# endings of files of Excel, LibreOffice, Numbers and Word
+OFFICE_FILES = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers", ".docx", ".doc", ".odt")
 # the mark at the start of a text -> its encoding; that of UTF-32 begins with that of UTF-16
 ENCODINGS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -105,19 +97,17 @@ def check_readable(path: Path) -> None:
     ending = path.suffix.lower()
     if ending in OFFICE_FILES:
         raise ValueError(
-            f"{path} is {OFFICE_FILES[ending]}: save its posts as CSV UTF-8 (in a spreadsheet "
-            "File > Save As), then name that file"
+            f"{path} is a spreadsheet or a document of an office program: save its posts as CSV "
+            "UTF-8 (in a spreadsheet File > Save As), then name that file"
         )
     content = _content_type(path)
     if ending in MAGIC and ending != content and path.stat().st_size:
         raise ValueError(f"{path} is not packed as its ending {ending} says: download or rename it")
-    if content == ".zip" != ending:
-        raise ValueError(
-            f"{path} is a .zip file inside: unpack it or, if it is a spreadsheet of Excel, save it "
-            "as CSV UTF-8 (File > Save As)"
-        )
     if content not in (None, ending):
-        raise ValueError(f"{path} is a {content} file inside: rename it, or unpack it")
+        raise ValueError(
+            f"{path} is a {content} file inside: rename it, unpack it or, if it is a spreadsheet "
+            "of Excel, save it as CSV UTF-8 (File > Save As)"
+        )
     if ending != ".parquet":
         head = b""
         with suppress(EOFError):
@@ -239,12 +229,7 @@ def _as_utf8(path, pieces, encoding):
         raise EOFError("the last letter is cut")
 
 
-def check_target(
-    path: str | Path,
-    inputs: Iterable[str | Path],
-    may_replace: Callable[[Path], bool],
-    force: bool = False,
-) -> None:
+def check_target(path: str | Path, inputs: Iterable[str | Path] = (), force: bool = False) -> None:
     """Check, before the work begins, that a file which a user named may be written.
 
     Parameters
@@ -253,22 +238,18 @@ def check_target(
         path of the file to write
     inputs : iterable of str or Path
         files that are read, none of which is ever replaced, by whatever path or link
-    may_replace : function
-        called with the path of an existing file, returns whether an earlier run has made it
     force : bool
-        replace an existing file of any kind, but for the inputs
+        replace an existing file, but for the inputs
 
     Raises
     ------
     ValueError
-        The path is one of the inputs, a folder, or a file that may not be replaced; or its folder
-        is missing or cannot be written to.
+        The path is one of the inputs, a folder, or an existing file; or its folder is missing or
+        cannot be written to.
     """
     path = Path(path)
-    if not path.parent.is_dir():
-        raise ValueError(f"{path.parent} is no folder: make it, or name another one")
-    if not os.access(path.parent, os.W_OK):
-        raise ValueError(f"{path.parent} cannot be written to: name another folder")
+    if not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+        raise ValueError(f"{path.parent} is no folder to write to: make it, or name another one")
     if not path.exists():
         return
     if path.is_dir():
@@ -276,36 +257,17 @@ def check_target(
     for source in inputs:
         if Path(source).exists() and path.samefile(source):
             raise ValueError(f"{path} is the file to read: name another file to write")
-    if not force and not may_replace(path):
-        raise ValueError(
-            f"{path} exists and was not made by this command: name another file, or replace it "
-            "with --force"
-        )
+    if not force:
+        raise ValueError(f"{path} exists: name another file, or replace it with --force")
 
 
 @contextmanager
-def write_target(
-    path: str | Path,
-    inputs: Iterable[str | Path],
-    may_replace: Callable[[Path], bool],
-    force: bool = False,
-) -> Iterator[Path]:
+def write_target(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path, which becomes the file that a user named when the block ends.
 
     Only its owner may read the file. If the block raises, an existing file stays as it was. Unlike
     :func:`helpers.core.artifacts.atomic_write`, this touches no file beside it.
-
-    Parameters
-    ----------
-    path, inputs, may_replace, force
-        as in :func:`check_target`, which is called first
-
-    Raises
-    ------
-    ValueError
-        The file may not be written.
     """
-    check_target(path, inputs, may_replace, force)
     path = Path(path)
     descriptor, partial_name = tempfile.mkstemp(".partial", f".{path.name}.", path.parent)
     os.close(descriptor)

@@ -42,20 +42,10 @@ def progress_bar(
     options["leave"] = False
     if PLACE in os.environ:
         return _InFile(iterable, disable=not progress, file=StringIO(), **IN_FILE, **options)
-    if _is_in_notebook():
+    if "ipykernel" in sys.modules:  # this process is the kernel of a notebook
         options = {"file": sys.stdout, "delay": SECONDS_BEFORE_BAR} | options
     is_silent = bool(os.environ.get("CI") or os.environ.get("TQDM_DISABLE"))
     return tqdm(iterable, disable=is_silent or not progress, **options)
-
-
-def _is_in_notebook():
-    """Return whether this process is the kernel of a notebook."""
-    if "IPython" not in sys.modules:
-        return False
-    # an import statement, since it waits where another thread has begun to import IPython
-    from IPython import get_ipython
-
-    return hasattr(get_ipython(), "kernel")
 
 
 class _InFile(tqdm):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
-from pydantic import BeforeValidator
+from pydantic import Field
 
 from .artifacts import atomic_write, fingerprint_of, folder_lock, read_json, write_json
 from .names import label
@@ -28,12 +28,7 @@ COLUMNS = list(TYPES)
 LOWER_IS_BETTER = {"EER", "minDCF", "minDCF_released", "DCF", "Cllr", "minCllr", "mean_rank"}
 
 
-def _plain_number(value: Any) -> Any:
-    """Turn a scalar of numpy into a number of Python, which strict settings require."""
-    return value.item() if hasattr(value, "item") else value
-
-
-Count = Annotated[int, BeforeValidator(_plain_number)]
+Count = Annotated[int, Field(strict=False)]  # a scalar of numpy becomes a number of Python
 
 
 class Measured(Config):
@@ -106,13 +101,11 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
     Raises
     ------
     ValueError
-        where a field is unknown, missing or of a wrong type, or the table lacks a column
+        where a field is unknown, missing or of a wrong type
+    KeyError
+        where the table lacks a column
     """
     fields = Measured.of(measured, "record").model_dump()
-    missing = sorted(set(INTERVAL) - set(table.columns))
-    if missing:
-        columns = ", ".join(missing)
-        raise ValueError(f"record: the table of {fields['model']!r} lacks the columns {columns}")
     metrics = table[INTERVAL].astype(float).rename_axis("metric").reset_index()
     content = {**fields, "metrics": metrics.to_dict("records")}
     name = fingerprint_of([fields[column] for column in KEY])
@@ -208,15 +201,13 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
     """
     rows = frame[frame["protocol"] == protocol]
     rows = rows.assign(row=rows.groupby(KEY, dropna=False, sort=False).ngroup())
-    metrics = list(dict.fromkeys(rows["metric"]))
+    metrics = list(rows["metric"].unique())
     cells = rows.pivot(index="row", columns="metric", values=column)[metrics]
 
     about = rows.drop_duplicates("row").set_index("row")
-    order = ["split", "base", "model"]
-    if metrics:
-        score = rows[rows["metric"] == metrics[0]].set_index("row")["value"]
-        about["score"] = score if metrics[0] in LOWER_IS_BETTER else -score
-        order.insert(2, "score")
+    score = about["value"].where(about["metric"].isin(metrics[:1]))
+    about["score"] = score.where(about["metric"].isin(LOWER_IS_BETTER), -score)
+    order = ["split", "base", "score", "model"]
     is_ascending = [name != "split" for name in order]  # "test" before "dev", against the alphabet
     about = about.sort_values(order, ascending=is_ascending)
 

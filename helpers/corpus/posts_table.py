@@ -216,16 +216,10 @@ def select_posts(
     ValueError
         Where no author is left.
     """
-    out_path = Path(out_path)
-    with folder_lock(out_path.parent):
-        return _select_posts(posts_path, out_path, selection, memory_limit)
-
-
-def _select_posts(posts_path, out_path, selection, memory_limit):
-    """Do what :func:`select_posts` does, in whose folder nobody else is at work."""
+    scratch = out_path.with_name(f"{out_path.name}.work")
     low = selection.min_posts
     high = selection.max_posts
-    with open_database(out_path.with_name(out_path.name + ".work"), memory_limit) as connection:
+    with folder_lock(out_path.parent), open_database(scratch, memory_limit) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
         posts_before = query_scalar(connection, "SELECT count(*) FROM posts")
         authors_before = query_scalar(connection, "SELECT count(DISTINCT author) FROM posts")

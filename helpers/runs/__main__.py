@@ -14,10 +14,6 @@ from ..core import artifacts, paths, results
 from ..core.messages import run_command
 from .stages import run_stages, stages
 
-# Set for the kernels, unless the user has set them: idle OpenMP threads that wait actively slow
-# down every other process.
-ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code.
@@ -32,8 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     0; 1 after a message about an error; 130 where the user pressed Ctrl-C.
     """
     options = _parse(arguments)
-    for name, value in ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
+    # for the kernels; idle OpenMP threads that wait actively slow down every other process
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     if options.jobs > 1:
         threads = max(1, (os.cpu_count() or 1) // options.jobs)
         os.environ.setdefault("OMP_NUM_THREADS", str(threads))

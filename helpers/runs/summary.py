@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment
+from jinja2 import Template
 from pandas.io.formats.style import Styler
 
 from ..core.names import GLOSSARY, explain, label
@@ -107,8 +107,7 @@ def results_html(files: Run, **about: object) -> str:
     files : Run
         the run whose results are shown
     **about : object
-        ``run``, its name; ``stages``, its stages; ``seconds``, the duration of each stage;
-        ``incomplete``, names of stages of which files or results are missing
+        ``run``, its name; ``stages``, its stages; and ``seconds``, the duration of each stage
     """
     results = read(files)
     with_value = results[results["value"].notna()]
@@ -117,23 +116,19 @@ def results_html(files: Run, **about: object) -> str:
     first_seed = min(seeds, default=None)  # chosen by number, not by its results
     rows = [row for row in rows if row["seed"] in (first_seed, None)]
     template = Path(__file__).with_name("results.html").read_text("utf-8")
-    return (
-        Environment(autoescape=True)
-        .from_string(template)
-        .render(
-            pick=partial(_pick, rows),
-            tables=list(_tables(results)),
-            stale=len(read(files, stale=True).drop_duplicates(KEY)),
-            claims=verdicts(results).to_dict("records"),
-            interval=format_interval,
-            label=label,
-            explain=explain,
-            glossary=GLOSSARY,
-            words=WORDS,
-            agree=AGREE,
-            margin=MARGIN,
-            **about,
-        )
+    return Template(template, autoescape=True).render(
+        pick=partial(_pick, rows),
+        tables=list(_tables(results)),
+        stale=len(read(files, stale=True).drop_duplicates(KEY)),
+        claims=verdicts(results).to_dict("records"),
+        interval=format_interval,
+        label=label,
+        explain=explain,
+        glossary=GLOSSARY,
+        words=WORDS,
+        agree=AGREE,
+        margin=MARGIN,
+        **about,
     )
 
 

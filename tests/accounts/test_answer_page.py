@@ -183,10 +183,10 @@ def test_no_name_is_a_formula_in_a_table(answer, record, tmp_path):
     accounts = pd.read_csv(tmp_path / "accounts.csv")
     assert pairs.account_a[0] == "'=SUM(A1)" and "'=SUM(A1)" in set(accounts.account)
     assert pairs.probability.dtype == float
-    targets = [(tmp_path / name, [], None, False) for name in ("matches.csv", "matches.html")]
+    targets = [tmp_path / name for name in ("matches.csv", "matches.html")]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(match_page, "render_matches", str)
-        _write_matches(targets, pd.DataFrame({"account_a": ["@ann"], "llr": [-1.0]}), record)
+        _write_matches(*targets, pd.DataFrame({"account_a": ["@ann"], "llr": [-1.0]}), record)
     assert (tmp_path / "matches.csv").read_text() == "account_a,llr\n'@ann,-1.0\n"
 
 

@@ -1,12 +1,13 @@
 """Texts of strangers in tables for people: no formula, and read back as they were."""
 
 import io
+import re
 
 import pandas as pd
 import pytest
 
 from helpers.accounts.pages import script_fields
-from helpers.core.escaping import FORMULA, escape_formula, unescape_formula, without_formulas
+from helpers.core.escaping import FORMULA, unescape_formula, without_formulas
 
 FORMULAS = ["=SUM(A1)", "+1", "-2", "@ann", "\tx", "\rx", "\uff1dA1", "'=SUM(A1)", "''+1"]
 
@@ -15,10 +16,10 @@ FORMULAS = ["=SUM(A1)", "+1", "-2", "@ann", "\tx", "\rx", "\uff1dA1", "'=SUM(A1)
     "text", [*FORMULAS, "", "Ann", "o'Neil", "'Ann'", "a=b", "'", "u0123 + =x"]
 )
 def test_a_text_is_read_back_as_it_was(text):
-    written = escape_formula(text)
+    written = without_formulas(pd.DataFrame({"name": [text]})).name[0]
     assert unescape_formula(written) == text
     assert (written == text) == (text not in FORMULAS)
-    assert not FORMULA.match(written) or written.startswith("'")
+    assert not re.match(FORMULA, written) or written.startswith("'")
 
 
 def test_numbers_of_a_table_stay():
@@ -29,4 +30,4 @@ def test_numbers_of_a_table_stay():
 
 
 def test_the_page_escapes_as_the_tables_do():
-    assert f"const formula = /^{FORMULA.pattern}/;" in script_fields()["script"]
+    assert f"const formula = /^{FORMULA}/;" in script_fields()["script"]

@@ -91,11 +91,11 @@ def test_a_cut_letter_of_utf16_is_damage(tmp_path):
         ("p.gz", TEXT, "p.gz is not packed as its ending .gz says: download or rename it"),
         ("p.zst", gzip.compress(TEXT), "p.zst is not packed as its ending .zst says"),
         ("p.csv", gzip.compress(TEXT), "p.csv is a .gz file inside: rename it"),
-        ("p.csv", b"PK\x03\x04...", "p.csv is a .zip file inside: unpack it or, if"),
-        ("p.xlsx", b"PK\x03\x04...", "p.xlsx is a spreadsheet of Excel: .* CSV UTF-8"),
-        ("p.XLS", b"\xd0\xcf\x11\xe0", "p.XLS is a spreadsheet of Excel: .* File > Save As"),
-        ("p.ods", b"PK\x03\x04...", "p.ods is a spreadsheet of LibreOffice"),
-        ("p.docx", b"PK\x03\x04...", "p.docx is a document of Word"),
+        ("p.csv", b"PK\x03\x04...", "p.csv is a .zip file inside: rename it, unpack it or, if"),
+        ("p.xlsx", b"PK\x03\x04...", "p.xlsx is a spreadsheet or .* save its posts as CSV UTF-8"),
+        ("p.XLS", b"\xd0\xcf\x11\xe0", "p.XLS is a spreadsheet or .* File > Save As"),
+        ("p.ods", b"PK\x03\x04...", "p.ods is a spreadsheet or a document of an office"),
+        ("p.docx", b"PK\x03\x04...", "p.docx is a spreadsheet or a document of an office"),
         ("p.csv", "a,b".encode("utf-16-le"), "p.csv is no text, or UTF-16 without a mark"),
         ("none.csv", None, "none.csv is missing"),
         (".", None, "is a folder or a device: name a file"),
@@ -108,22 +108,17 @@ def test_what_cannot_be_read_is_said(tmp_path, name, content, message):
         check_readable(tmp_path / name)
 
 
-def never(path: Path) -> bool:
-    """No existing file may be replaced."""
-    return False
-
-
 class TestWriting:
     def test_a_new_file_is_whole_and_private(self, tmp_path):
         path = tmp_path / "x"
         (tmp_path / "x.partial").write_text("another's")
         (tmp_path / "x.sha256").write_text("another's")
-        with write_target(path, [], never) as partial:
+        with write_target(path) as partial:
             partial.write_text("new")
             assert not path.exists()
         assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o600
         with pytest.raises(KeyError):
-            with write_target(path, [], never, force=True) as partial:
+            with write_target(path) as partial:
                 partial.write_text("half")
                 raise KeyError
         assert path.read_text() == "new"
@@ -137,17 +132,15 @@ class TestWriting:
         Path("soft").symlink_to("a.csv")
         os.link("a.csv", "hard")
         with pytest.raises(ValueError, match="is the file to read: name another file"):
-            check_target(spelling.format(tmp_path.name), ["b.csv", source.absolute()], never, True)
+            check_target(spelling.format(tmp_path.name), ["b.csv", source.absolute()], True)
 
     def test_what_else_is_refused(self, tmp_path):
         path = tmp_path / "b.csv"
         path.write_text("posts")
-        with pytest.raises(ValueError, match="b.csv exists and was not made by .*--force"):
-            with write_target(path, [], never):
-                raise AssertionError
-        check_target(path, [], Path.is_file)
-        check_target(path, [], never, force=True)
+        with pytest.raises(ValueError, match="b.csv exists: .* or replace it with --force"):
+            check_target(path)
+        check_target(path, force=True)
         with pytest.raises(ValueError, match="is a folder: name a file"):
-            check_target(tmp_path, [], never, force=True)
-        with pytest.raises(ValueError, match="none is no folder: make it"):
-            check_target(tmp_path / "none" / "x", [], never)
+            check_target(tmp_path, force=True)
+        with pytest.raises(ValueError, match="none is no folder to write to: make it"):
+            check_target(tmp_path / "none" / "x")

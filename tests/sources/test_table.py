@@ -252,7 +252,11 @@ GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
         ("p.csv", (HEAD + ROW).encode("utf-16-le"), "p.csv is no text, or UTF-16 without a mark"),
         ("p.csv", (HEAD + ROW).encode("utf-16") + b"\0\xd8a\0", "p.csv is no utf-16: .*UTF-8"),
         ("p.csv", gzip.compress(ROW.encode(), mtime=0), "p.csv is a .gz file inside: rename it"),
-        ("p.csv", b"PK\x03\x04 a sheet", "p.csv is a .zip file inside: unpack .* CSV UTF-8"),
+        (
+            "p.csv",
+            b"PK\x03\x04 a sheet",
+            "p.csv is a .zip file inside: rename it, unpack .* CSV UTF-8",
+        ),
         (
             "p.csv",
             b"\xd0\xcf\x11\xe0\xa1\0\0 a sheet",
@@ -637,7 +641,11 @@ def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_li
             "-- MySQL dump 10.13\nCREATE TABLE a;\n",
             "it is a dump of SQL: export its table",
         ),
-        ("p.xlsx", "PK", "p.xlsx is a spreadsheet of Excel: save its posts as CSV UTF-8"),
+        (
+            "p.xlsx",
+            "PK",
+            "p.xlsx is a spreadsheet or a document of an office program: save its posts as CSV",
+        ),
     ],
 )
 def test_files_of_other_kinds_say_what_would_do(tmp_path, name, content, message):

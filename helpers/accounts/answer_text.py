@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..core.messages import printable
-from ..corpus.loss_lines import NAME_FORMS, PLACEHOLDER_AUTHOR
+from ..corpus.loss_lines import MAX_SILENT_SHARE, NAME_FORMS, PLACEHOLDER_AUTHOR
 from . import languages
 from .answers import (
     FEW_POSTS,
@@ -64,6 +64,7 @@ def read_sentences(answer: Answer) -> list[str]:
         f"{MOST_POSTS:,} evenly spread ones where there are more; of each post the first "
         f"{MAX_TOKENS} subwords, about 90 words.",
     ]
+    sentences += passage_sentences(card)
     sentences.append(languages.language_sentence(list(answer.accounts.language)))
     if card["columns"]["time"] is None:
         sentences.append("Times of posting are not known, so hours say nothing here.")
@@ -78,16 +79,34 @@ def read_sentences(answer: Answer) -> list[str]:
     return sentences + unknown_sentences(answer)
 
 
+def passage_sentences(card: dict) -> list[str]:
+    """Say how much of the posts stands in several of them; nothing where it is little.
+
+    Parameters
+    ----------
+    card : dict
+        of :class:`helpers.accounts.reading.OwnPosts`
+    """
+    posts = card["posts_of_shared_passages"]
+    if posts <= MAX_SILENT_SHARE * card["posts"]:
+        return []
+    return [
+        f"{posts:,} of {card['posts']:,} posts are not compared, because little stands in them but "
+        "passages that other posts hold word for word: footers, signatures, forms. If a program "
+        "appends such lines, take them out of the file, and more of each account can be read."
+    ]
+
+
 def unknown_sentences(answer: Answer) -> list[str]:
-    """Say which accounts of the decisions the file does not have; none where it has all."""
+    """Say which accounts of the decisions are not compared; none where all are."""
     if not answer.unknown:
         return []
     shown = [printable(name) for name in answer.unknown[:MAX_UNKNOWN]]
     if len(answer.unknown) > MAX_UNKNOWN:
         shown.append("...")
     return [
-        f"Decisions about {_count(len(answer.unknown), 'account')} that this file does not have "
-        f"were not used: {', '.join(shown)}."
+        f"Decisions about {_count(len(answer.unknown), 'account')} that this file does not have, "
+        f"or that are set aside, were not used: {', '.join(shown)}."
     ]
 
 

@@ -102,7 +102,7 @@ class Answer:
         :func:`helpers.accounts.validation.compare_with_tfidf`
     same_texts : pairs that posted the same texts and are not decided, those with most texts first,
         see :func:`helpers.accounts.same_texts.find_same_texts`
-    unknown : accounts of decisions that the file does not have
+    unknown : accounts of decisions that the file does not have, or that are set aside
     shown_names : pseudonym -> name to show; empty where accounts are shown by their pseudonyms
     """
 
@@ -164,8 +164,7 @@ def answer_question(
         decisions = pd.DataFrame(columns=decided_pairs.COLUMNS)
     same_texts = find_same_texts(posts, decisions=decisions)
     decided_pairs.check_chains(decisions)
-    known_names = {*posts.names, *posts.set_aside.account}
-    unknown = decided_pairs.unknown_accounts(decisions, known_names)
+    unknown = decided_pairs.unknown_accounts(decisions, set(posts.names))
     decisions = decided_pairs.with_listed_names(decisions, posts.names)
     same = _decided(decisions, decided_pairs.SAME)
     apart = _decided(decisions, decided_pairs.DIFFERENT)

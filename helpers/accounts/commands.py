@@ -18,7 +18,7 @@ from ..sources.table import author_names, column_names
 from . import decided_pairs, list_matching, match_page, match_report, reading
 from .answer_page import write_answer
 from .answer_record import answer_record, pairs_table, same_texts_record, set_aside_record
-from .answer_text import unknown_sentences, who_was_asked
+from .answer_text import passage_sentences, unknown_sentences, who_was_asked
 from .answers import LINKED, Question, answer_question
 from .columns import NO_TIMES
 from .encoder import AuthorEncoder
@@ -51,6 +51,9 @@ def encode(options: Namespace) -> None:
     with _folders(options.run):
         posts, names = _read(options, options.posts, options.run, encoder)
         _write_vectors(options.out, encoder, posts, names)
+    set_aside = set_aside_record(posts.set_aside, names)
+    for sentence in [*passage_sentences(posts.card), *_sentences_of(set_aside)]:
+        print(sentence)
 
 
 def _write_vectors(out, encoder, posts, names):
@@ -266,7 +269,8 @@ def mine(options: Namespace) -> None:
         record = answer_record(answer, Path(options.posts).name, options.encoder, _evidence_bar)
         page = write_answer(answer, record, run.folder)
     same_texts = record["same_texts"]["sentences"][:1]
-    said = [*unknown_sentences(answer), *same_texts, record["headline"], *record["sentences"]]
+    said = [*unknown_sentences(answer), *passage_sentences(posts.card), *same_texts]
+    said += [record["headline"], *record["sentences"]]
     if len(answer.queries) < answer.compared_accounts and not question.accounts:
         said.append(who_was_asked(answer))
     for sentence in [*said, *_sentences_of(record["set_aside"])]:

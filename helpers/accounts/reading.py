@@ -251,6 +251,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where):
         "columns": columns,
         **{reason: int((set_aside.reason == reason).sum()) for reason in REASONS},
         "share_in_shared_passages": dropped_tokens / max(len(persons.tokens), 1),
+        "posts_of_shared_passages": persons.posts - store.posts,
     }
     hours = has_hours(columns, whole_store)
     if columns["time"] is not None and not hours:

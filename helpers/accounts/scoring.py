@@ -308,8 +308,8 @@ def _fit_calibration(scores, pairs):
     intercept, of_length, of_size, *of_pieces = _fit_ratio(pieces, pairs).tolist()
     of_score, of_both = np.split(np.array(of_pieces), 2)
     begin = 2 * float(np.log(SIDE_POSTS[0]))  # from which the length of both sides is counted
-    weights = [*(of_score - begin * of_both), of_length, of_length, *of_both, *of_both]
-    return Calibration([*map(float, weights)], intercept - of_length * begin, knots), of_size
+    weights = np.concatenate([of_score - begin * of_both, [of_length] * 2, of_both, of_both])
+    return Calibration(weights.tolist(), intercept - of_length * begin, knots), of_size
 
 
 def _fit_ratio(pieces, pairs, more=()):

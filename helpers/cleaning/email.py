@@ -97,7 +97,9 @@ DIGEST = re.compile(r"\s*(?:Message: \d+\s*$|Send \S+ mailing list submissions t
 # a line drawn of one mark, "______", and words of the footer that a list writes below it
 RULE = re.compile(r"\s*([-_=*~#+.])\1{3,}[-_=*~#+.\s]*$")
 FOOTER = re.compile(
-    r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I
+    r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained"
+    r"|you received this message because you are subscribed|^to unsubscribe (?:send|from)\b",
+    re.I,
 )
 # an attribution, the sentence that says who is quoted: "On Mon, 2 Jul 2007, Jane Doe wrote:". It
 # may take up to four lines. _says_who_is_quoted says what else it needs
@@ -145,9 +147,10 @@ def without_pgp(text: str) -> str:
 def without_appended(text: str) -> str:
     """Return a post of any source without what mail programs and phones append to it.
 
-    Left out are PGP, the last line where a phone added it ("Sent from my phone"), and all from the
-    beginning of a mail that is answered or forwarded on. If that mail is quoted with ">", only the
-    line "On ... wrote:" above it is left out, since the author may go on below.
+    Left out are PGP, the last line where a phone added it ("Sent from my phone"), the footer of a
+    list, and all from the beginning of a mail that is answered or forwarded on. If that mail is
+    quoted with ">", only the line "On ... wrote:" above it is left out, since the author may go on
+    below.
 
     Parameters
     ----------
@@ -175,6 +178,8 @@ def _above_answered_mail(lines):
     kept_lines = []
     i = 0
     while i < len(lines):
+        if i and _begins_footer(lines[i], lines[i + 1 : i + 3]):
+            break
         if _begins_mail(lines[i], lines[i + 1 : i + 5]):
             has_own_text = any(line.strip() for line in kept_lines)
             if has_own_text or FORWARD.match(lines[i]):
@@ -240,7 +245,8 @@ def _begins_footer(line, next_lines):
     """Return whether a list's footer, or its note on an attachment, begins with this line."""
     if SCRUBBED.match(line):
         return True
-    return _is_rule(line) and any(FOOTER.search(next_line) for next_line in next_lines)
+    is_ruled = _is_rule(line) or line.rstrip() == "--"
+    return is_ruled and any(FOOTER.search(next_line) for next_line in next_lines)
 
 
 def _without_quotes(lines):

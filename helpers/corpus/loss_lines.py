@@ -18,6 +18,7 @@ TRUNCATED_FILE = "dropped_truncated_file"
 BROKEN_ROW = "dropped_broken_row"
 PLACEHOLDER_AUTHOR = "dropped_placeholder_author"  # one of the names may be a member's
 ROWS_IN_QUOTES = "note_rows_in_quotes"
+JOINED_NUMBERS = "note_joined_numbers"
 NAME_FORMS = "note_name_forms"  # where these are several people, they have become one
 DATA_CARD = Path(__file__).with_name("data_card.csv")
 COLUMN_REASONS = {"empty_author": "author", "empty_text": "text", "bot": "author"}
@@ -83,6 +84,11 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
                 f"{number:,} names differ from another one only in case, spaces, unseen marks or "
                 f"form, and count as one account with it, such as {examples}. If they are several "
                 "people, give each another name."
+            )
+        elif name == JOINED_NUMBERS and number:
+            lines.append(
+                f"{number:,} rows have an author such as 12.0, who counts as one with 12. If these "
+                "are two people, give one of them another name."
             )
         elif name == ROWS_IN_QUOTES:
             lines.append(

@@ -30,6 +30,7 @@ from .table_columns import (
     TEXT,
     RoundedIds,
     is_blank,
+    joined_numbers,
     joined_texts,
     mark_texts,
     text_bytes,
@@ -80,7 +81,8 @@ def parts(
     rounded_author, empty_text, notice, bad_time, bot, marked_bot, repost (a row counts under the
     first of these eight that fits). Noted: note_empty_topic, posts without a topic; note_cp1252,
     rows with bytes that are not UTF-8; note_rows_in_quotes, rows of a CSV file with a value that
-    seems to hold other rows.
+    seems to hold other rows; note_joined_numbers, rows whose author is a text such as "12.0", which
+    counts as the "12" of other rows.
 
     A column may mark posts of bots, or reposts of others, see :mod:`helpers.sources.row_marks`.
 
@@ -338,6 +340,9 @@ def _frame(batch, columns, marks, stem, drops, ids):
             frame[name] = unix_seconds(batch.column(file_columns[0]))
 
     bots = [author for author in frame["author"].dropna().unique() if is_bot(author)]
+    joined = sum(joined_numbers(batch.column(column)) for column in columns["author"])
+    if joined:
+        drops["note_joined_numbers"] += joined
     texts = {name: mark_texts(batch.column(name)) for name in marks}
     is_marked, is_repost = marked_rows(texts, len(batch))
     faults = {

@@ -61,6 +61,7 @@ FORMS = {
     r"^/Date\((\d{1,16})(?:[+-]\d{4})?\)/$": r"\1",
 }
 ISO_12_HOURS = r"\d{4}-\d\d-\d\d[T ]\d{1,2}:\d\d(?::\d\d)?(?:\.\d+)? ?[aApP]\.?[mM]\.?"
+WHOLE_NUMBER = r"-?\d{1,16}\.0"
 TEXT = pa.large_string()
 
 
@@ -248,6 +249,17 @@ def _piece_text(piece):
     if isinstance(piece, str):
         return piece
     return ""
+
+
+def joined_numbers(column: pa.ChunkedArray) -> int:
+    """Return in how many rows a text such as "12.0" stands beside one such as "12" in others."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return 0
+    names = column.to_pandas()
+    numbers = names[names.str.fullmatch(WHOLE_NUMBER, na=False)].str.removesuffix(".0")
+    return int(numbers.isin(set(names)).sum())
 
 
 def mark_texts(column: pa.ChunkedArray) -> pd.Series:

@@ -243,7 +243,8 @@ def test_decisions_that_cannot_be_heeded_are_said(mine, encoder):
     answer = answers.answer_question(mine, encoder, decisions=decisions)
     assert answer.unknown == ["no such"]
     assert answer_text.unknown_sentences(answer) == [
-        "Decisions about 1 account that this file does not have were not used: no such."
+        "Decisions about 1 account that this file does not have, or that are set aside, were not "
+        "used: no such."
     ]
     decisions.loc[2, ["account_b", "decision"]] = ["demo-0005", "different"]
     with pytest.raises(ValueError, match="demo-0001 and demo-0005 are two people, but pairs"):

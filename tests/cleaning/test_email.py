@@ -63,6 +63,9 @@ def test_own_words_of_a_mail():
         "XY> their words",
         "\t[[alternative HTML version deleted]]",
         "An HTML attachment was scrubbed...\nURL: <https://example.org/attachment.html>",
+        "-- \nYou received this message because you are subscribed to the Google Groups group.",
+        "_______________________________________________\nUsers mailing list -- users@x.org\nTo "
+        "unsubscribe send an email to users-leave@x.org",
         "Sent from my iPhone",
         "This email and any files are confide...{{dropped:9}}",
         "This e-mail is confidential. If you are not the intended\n"

@@ -415,6 +415,8 @@ def test_a_number_is_one_name_in_every_kind_of_file(tmp_path, kind, authors, nam
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
     rows, drops = read("table", path)
     assert rows["author"].tolist() == names
+    joined = drops.pop("note_joined_numbers", 0)
+    assert joined == ("1.0.0" in names)
     assert drops == {reason: 4 - len(names) for reason in ["empty_author"] if len(names) < 4}
     assert set(table.author_names(path, "author")) - {""} == set(names)
 

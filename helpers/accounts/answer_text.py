@@ -208,6 +208,8 @@ def headline(answer: Answer) -> str:
     if judged.empty:
         return "No pair of accounts can be judged, so none is linked."
     highest = percent(judged.probability.max())
+    if highest == threshold:
+        highest = f"just under {highest}"
     if not _can_link(answer):
         return (
             "No link can be made in this file, whatever the posts say. The likeliest pair has a "
@@ -263,7 +265,8 @@ def answer_sentences(answer: Answer) -> list[str]:
             "No pair is even likely to be one person's. This does not show that nobody here has "
             "two accounts."
         )
-    if counts.get(NOT_LINKED, 0) and not _can_link(answer):
+    reason_is_said = bool(counts.get(NOT_LINKED, 0)) and not _can_link(answer)
+    if reason_is_said:
         sentences.append(
             f"No pair can have more than {percent(answer.highest_probability)} here. "
             f"{_reason_for_cap(answer)}"
@@ -277,10 +280,13 @@ def answer_sentences(answer: Answer) -> list[str]:
         )
     capped = int((answer.pairs.highest & answer.pairs.state.isin([LINKED, LIKELY])).sum())
     if capped:
-        sentences.append(
+        sentence = (
             f"{_count(capped, 'pair')} reached the highest probability that is possible here, so "
-            f"the true one may be higher. {_reason_for_cap(answer)}"
+            "the true one may be higher."
         )
+        if not reason_is_said:
+            sentence += f" {_reason_for_cap(answer)}"
+        sentences.append(sentence)
     return sentences
 
 

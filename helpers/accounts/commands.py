@@ -129,7 +129,13 @@ def _sides(options):
         raise ValueError(
             f"{options.posts} has no column {options.side!r}; it has {', '.join(columns)}"
         )
-    values = [value for value in author_names(location, options.side) if value.strip()]
+    all_values = author_names(location, options.side)
+    values = [value for value in all_values if value.strip()]
+    if len(values) < len(all_values):
+        print(
+            f"Rows of {Path(location).name} without a value of {options.side} are in neither list "
+            "and are not read."
+        )
     if len(values) != 2:
         shown = [repr(value) for value in values[:5]]
         if len(values) > len(shown):

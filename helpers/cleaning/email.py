@@ -187,6 +187,8 @@ def _above_answered_mail(lines):
         attribution_length = 0
         if OPENING.match(lines[i]):
             attribution_length = _attribution_length(lines, quoted, i)
+        elif not quoted[i] and any(quoted[i + 1 : i + 2]) and ATTRIBUTION.match(lines[i].lstrip()):
+            attribution_length = 1  # "Jane wrote:" right above a quote
         if attribution_length:
             following = _first_text(lines, i + attribution_length)
             if following is None or not quoted[following]:

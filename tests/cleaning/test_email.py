@@ -296,3 +296,9 @@ def test_hostile_mail_costs_linear_time(piece):
     own_paragraphs(piece * (400_000 // len(piece)))
     without_appended(piece * (400_000 // len(piece)))
     assert time.perf_counter() - start < 5  # quadratic cost would be minutes
+
+
+@pytest.mark.parametrize("line", ["Jane Doe wrote:", "jd schrieb:", "jd_80 writes:"])
+def test_who_is_quoted_in_any_post_is_not_its_author(line):
+    assert without_appended(f"{line}\n> Is it?\n\nIt is not.") == "> Is it?\n\nIt is not."
+    assert without_appended(f"{line}\nIt is not.") == f"{line}\nIt is not."

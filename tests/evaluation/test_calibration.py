@@ -19,6 +19,7 @@ from helpers.evaluation.calibration import (
     min_cllr,
     probability,
     reliability_bins,
+    score_pieces,
 )
 from helpers.evaluation.detection import PAPER, DetectionCosts
 
@@ -235,3 +236,17 @@ class TestOperatingPoint:
             metrics["Cllr"] < metrics["minCllr"] + 0.02
             and metrics["DCF"] < metrics["minDCF"] + 0.02
         )
+
+
+def test_a_calibration_with_a_knot_bends_there_and_is_a_sum_of_pieces():
+    scores = np.linspace(-5, 5, 11)
+    pieces = score_pieces(scores, [-1.0, 2.0])
+    np.testing.assert_allclose(pieces.sum(1), scores)
+    assert (np.diff(pieces, axis=0) >= 0).all()
+    bent = Calibration([0.5, 2.0], 1.0, [1.0])
+    expected = [1 + 0.5 * min(score, 1) + 2 * max(score - 1, 0) for score in scores]
+    np.testing.assert_allclose(bent.llr(scores), expected)
+    sized = Calibration([0.5, 2.0, 0.1, 0.2, 0.0, 1.0, 0.0, 0.0], 1.0, [1.0])
+    posts = np.full(11, np.e)
+    more = [0.3 + max(score - 1, 0) for score in scores]
+    np.testing.assert_allclose(sized.llr(scores, posts, posts), np.add(expected, more))

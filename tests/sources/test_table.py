@@ -661,16 +661,19 @@ def test_files_of_other_kinds_say_what_would_do(tmp_path, name, content, message
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 @pytest.mark.parametrize(
-    ("column", "values"),
+    ("reason", "column", "values"),
     [
-        ("is_bot", [True, False, True]),
-        ("author.isBot", ["yes", "no", "1"]),
-        ("Bot", [1.0, 0.03, 1.0]),  # a score is no truth
-        ("bot_id", ["B012", "", "B013"]),
-        ("via_bot", ["@gif", None, "@pic"]),
+        ("marked_bot", "is_bot", [True, False, True]),
+        ("marked_bot", "author.isBot", ["yes", "no", "1"]),
+        ("marked_bot", "Bot", [1.0, 0.03, 1.0]),  # a score is no truth
+        ("marked_bot", "bot_id", ["B012", "", "B013"]),
+        ("marked_bot", "via_bot", ["@gif", None, "@pic"]),
+        ("repost", "forwarded_from", ["Ann", None, "Bo"]),
+        ("repost", "reblog.id", ["11", "", "12"]),
+        ("repost", "isRetweet", [True, False, True]),
     ],
 )
-def test_posts_that_a_column_marks_as_of_bots_are_dropped(tmp_path, ending, column, values):
+def test_posts_that_a_column_marks_are_dropped(tmp_path, ending, reason, column, values):
     path = tmp_path / f"p.{ending}"
     posts = {"author": ["x", "y", "z"], "time": 1577836800, "topic": "t", "text": "x"}
     frame = pd.DataFrame(posts | {column: values})
@@ -681,28 +684,7 @@ def test_posts_that_a_column_marks_as_of_bots_are_dropped(tmp_path, ending, colu
     else:
         frame.to_json(path, orient="records", lines=True)
     rows, drops = read("table", path)
-    assert rows["author"].tolist() == ["y"] and drops == {"marked_bot": 2}
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl"])
-@pytest.mark.parametrize(
-    ("column", "values"),
-    [
-        ("forwarded_from", ["Ann", None, "Bo"]),
-        ("reblog.id", ["11", "", "12"]),
-        ("isRetweet", [True, False, True]),
-    ],
-)
-def test_posts_that_somebody_passed_on_are_dropped(tmp_path, ending, column, values):
-    path = tmp_path / f"p.{ending}"
-    posts = {"author": ["x", "y", "z"], "time": 1577836800, "topic": "t", "text": "x"}
-    frame = pd.DataFrame(posts | {column: values})
-    if ending == "csv":
-        frame.to_csv(path, index=False)
-    else:
-        frame.to_json(path, orient="records", lines=True)
-    rows, drops = read("table", path)
-    assert rows["author"].tolist() == ["y"] and drops == {"repost": 2}
+    assert rows["author"].tolist() == ["y"] and drops == {reason: 2}
 
 
 def test_an_object_of_json_marks_a_post(tmp_path):

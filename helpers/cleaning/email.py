@@ -67,6 +67,12 @@ PHONE_LINE = re.compile(
     rf"|.{{0,20}}{DEVICE}.{{0,20}}(?:から送信|에서 보냄))\.?\s*",
     re.I,
 )
+# what WhatsApp adds to a message that was changed, in the language of the phone
+EDITED = re.compile(
+    r"\u200e?<(?:This message was edited|Diese Nachricht wurde bearbeitet"
+    r"|Se edit[óo] este mensaje|Esta mensagem foi editada|Ce message a été modifié"
+    r"|Questo messaggio è stato modificato|Dit bericht is bewerkt)\.?>\Z"
+)
 # words that occur in signatures only
 RESERVED = re.compile(r"views expressed|disclaimer", re.I)
 # a paragraph with three different such words, one of them CONFIDENTIAL, is a disclaimer
@@ -114,6 +120,9 @@ DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
 # the line "-- " above a signature
 DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
+# a signature below it in a post that may be no mail: so many lines of text of so many characters
+MAX_SIGNATURE_LINES = 8
+MAX_SIGNATURE_CHARS = 80
 # a line that begins in lower case and goes on, as within a sentence
 PROSE = re.compile(r"\s*(?![^\s]+[^\s.]\s*$)[^\W\d_A-Z]")
 # "~ Mark Twain", the author of a quotation in a signature, and the quotation
@@ -147,21 +156,21 @@ def without_pgp(text: str) -> str:
 def without_appended(text: str) -> str:
     """Return a post of any source without what mail programs and phones append to it.
 
-    Left out are PGP, the last line where a phone added it ("Sent from my phone"), the footer of a
-    list, and all from the beginning of a mail that is answered or forwarded on. If that mail is
-    quoted with ">", only the line "On ... wrote:" above it is left out, since the author may go on
-    below.
+    Left out are PGP, the last line where a phone added it ("Sent from my phone"), a signature of
+    MAX_SIGNATURE_LINES below "-- ", WhatsApp's mark of a changed message, the footer of a list, and
+    all from the beginning of a mail that is answered or forwarded on. If that mail is quoted with
+    ">", only the line "On ... wrote:" above it is left out, since the author may go on below.
 
     Parameters
     ----------
     text : str
         A post, of which nobody knows whether it was a mail.
     """
-    text = without_pgp(text)
+    text = EDITED.sub("", without_pgp(text).rstrip()).rstrip()
     if "\n" not in text:
         return text
     lines = text.split("\n")
-    kept_lines = _above_answered_mail(lines)
+    kept_lines = _above_short_signature(_above_answered_mail(lines))
     is_cut = len(kept_lines) < len(lines)
     while kept_lines:
         last_line = kept_lines[-1]
@@ -197,6 +206,16 @@ def _above_answered_mail(lines):
             kept_lines.append(lines[i])
         i += max(attribution_length, 1)
     return kept_lines
+
+
+def _above_short_signature(lines):
+    """Return the lines above the last "-- ", where few and short ones stand below it."""
+    for i in reversed(range(1, len(lines))):
+        if DELIMITER.match(lines[i]):
+            return lines[:i]
+        if len(lines[i]) > MAX_SIGNATURE_CHARS or i + MAX_SIGNATURE_LINES < len(lines):
+            break
+    return lines
 
 
 def _paragraphs(lines):

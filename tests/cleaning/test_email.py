@@ -242,6 +242,23 @@ def test_what_is_appended_to_a_post_of_a_table_goes(appended):
         assert without_appended(own_paragraphs(f"{own}\n\n{appended}")) == own
 
 
+@pytest.mark.parametrize("delimiter", ["-- ", "--"])
+def test_a_short_signature_goes_from_a_post_of_a_table(delimiter):
+    own = "The driver starts too late."
+    signature = "Ann Jones\nSenior Engineer, Northgate Holdings plc\n14 Harbour Road, Leeds LS1 4AP"
+    assert without_appended(f"{own}\n\n{delimiter}\n{signature}\n\n") == own
+    for below in ("A long line of text. " * 5, "line\n" * 9):
+        post = f"{own}\n\n{delimiter}\n{below}".rstrip()
+        assert without_appended(post) == post
+
+
+def test_the_mark_of_a_changed_message_goes():
+    assert without_appended("See you then <This message was edited>") == "See you then"
+    assert without_appended("Bis dann! <Diese Nachricht wurde bearbeitet.>") == "Bis dann!"
+    about = "<This message was edited> is what it writes"
+    assert without_appended(about) == about
+
+
 def test_what_stands_below_a_marked_quote_is_the_author_s():
     post = "No.\n\nOn Mon, May 3, 2016 Bob wrote:\n> Is it?\n\nIt is not."
     assert without_appended(post) == "No.\n\n> Is it?\n\nIt is not."

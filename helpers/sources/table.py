@@ -173,7 +173,7 @@ def listed_names(columns: list[str]) -> str:
 def author_names(
     location: str | list[str], column: str | list[str], where: dict | None = None
 ) -> list[str]:
-    """Return the different names of authors in some files, as :func:`parts` reads them.
+    """Return the different names of authors in some files, as :func:`parts` reads them; "" is none.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def author_names(
         try:
             for batch in _batches(path, list(dict.fromkeys([*columns, *where])), Counter()):
                 batch = _rows_where(batch, where, path, Counter())
-                names.update(joined_texts(batch, columns, "author", path.stem).dropna())
+                names.update(joined_texts(batch, columns, "author", path.stem).fillna(""))
         except UNREADABLE as error:
             raise _unreadable(path, error) from None
     return sorted(names)

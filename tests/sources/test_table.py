@@ -770,6 +770,13 @@ def test_what_psql_prints_is_read(tmp_path):
     assert table.author_names(path, "author") == ["Ann"]
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_missing_name_is_one_of_the_values_of_a_column(tmp_path, suffix):
+    path = tmp_path / f"posts.{suffix}"
+    getattr(pd.DataFrame({"side": ["one", None, "two"], "n": 1}), f"to_{suffix}")(path, index=False)
+    assert table.author_names(path, "side") == ["", "one", "two"]
+
+
 def test_names_of_mails_are_decoded(tmp_path):
     path = tmp_path / "posts.csv"
     path.write_text(

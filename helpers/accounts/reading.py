@@ -60,6 +60,7 @@ LEAST_STORED = 128  # at least so many
 STORED_TOKENS = 2 * MAX_TOKENS
 QUERIES = 500  # default number of queries for up to FULL_GALLERY accounts
 FEWER_QUERIES = 100  # default number of queries for more accounts
+HOUR_SECONDS = 3600
 NO_HOURS = "Times of posting have no hours, so hours say nothing here."
 
 
@@ -309,6 +310,8 @@ def has_hours(columns: dict, store: TokenStore) -> bool:
         posts of the file
     """
     if columns["time"] is None or not store.posts:
+        return False
+    if np.gcd.reduce(store.time) > HOUR_SECONDS:  # rounded to days, or by a program
         return False
     return bool(np.bincount(store.hour).max() <= MAX_HOUR_SHARE * store.posts)
 

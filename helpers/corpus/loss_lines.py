@@ -9,6 +9,7 @@ import pandas as pd
 from ..cleaning.authors import joined_names
 from ..core.messages import printable
 from ..sources import table
+from ..sources.table_columns import SHORTENED
 
 MAX_SILENT_SHARE = 0.05  # of the rows; a reason that dropped more is said
 DROPPED = "dropped_"  # begins the names of a data card's counts of dropped rows
@@ -29,6 +30,11 @@ ISO_DATES = (
 EXCEL_DAYS = re.compile(r"[34]\d{4}(?:[.,]\d+)?")  # days since 1900: 1982 to 2036
 EXCEL_DATES = (
     "Excel counts days so: give the column the format yyyy-mm-dd hh:mm in Excel, and save it again."
+)
+SHORTENED_TIME = (
+    "A spreadsheet shortened these numbers to days or months: give the column the format 0, without "
+    "decimals, and save it again; or go without times (--time none, in notebook 01 "
+    '{"time": None}).'
 )
 # numbers that :func:`helpers.sources.table_columns.unix_seconds` takes for ids
 LONG_NUMBER = re.compile(r"\d{16,20}(?:\.0+)?|\d\.\d+[eE]\+1[6-9]")
@@ -147,6 +153,8 @@ def _table_words(reason, words, location, columns):
         remedy = ISO_DATES
         if EXCEL_DAYS.fullmatch(value):
             remedy = EXCEL_DATES
+        elif re.fullmatch(SHORTENED, value):
+            remedy = SHORTENED_TIME
         elif LONG_NUMBER.fullmatch(value):
             remedy = LONG_DATES
         if value:

@@ -62,6 +62,8 @@ FORMS = {
 }
 ISO_12_HOURS = r"\d{4}-\d\d-\d\d[T ]\d{1,2}:\d\d(?::\d\d)?(?:\.\d+)? ?[aApP]\.?[mM]\.?"
 WHOLE_NUMBER = r"-?\d{1,16}\.0"
+# a number as spreadsheets shorten it, "1.68E+09": ten digits would tell the second
+SHORTENED = r"\d(?:[.,]\d{0,8})?[eE]\+?\d{1,2}"
 TEXT = pa.large_string()
 
 
@@ -96,6 +98,8 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
         texts = column.cast(pa.large_string()).to_pandas().str.strip()
     except pa.ArrowException:
         raise ValueError(f"a column of type {kind} holds no times") from None
+    if not pa.types.is_floating(kind):
+        texts = texts.mask(texts.str.fullmatch(SHORTENED, na=False))
 
     for form, usual in FORMS.items():
         texts = texts.str.replace(form, usual, regex=True)

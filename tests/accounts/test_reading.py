@@ -373,6 +373,9 @@ def test_dates_without_hours_are_no_hours(tmp_path, encoder, capsys, time):
     assert mine.hours is False and reading.NO_HOURS in capsys.readouterr().out
     frame.assign(date="2024-01-01T15:00:00Z").to_csv(tmp_path / "c.csv", index=False)
     assert not reading.read_posts(Run("any"), str(tmp_path / "c.csv"), encoder).hours
+    seconds = pd.to_datetime(frame.date).astype("datetime64[s, UTC]").astype("int64")
+    frame.assign(date=seconds // 10_000 * 10_000).to_csv(tmp_path / "d.csv", index=False)
+    assert not reading.read_posts(Run("any"), str(tmp_path / "d.csv"), encoder).hours
     capsys.readouterr()
     mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
     assert mine.hours is True and not capsys.readouterr().out

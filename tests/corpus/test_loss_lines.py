@@ -161,8 +161,15 @@ def test_names_that_count_as_one_are_said(tmp_path, capsys):
     assert 'such as "A" and "a". If' in said
 
 
-def test_numbers_of_days_are_said_to_be_excel_s(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        ("41079.5", "Excel counts days so: give the column the format"),
+        ("1.68E+09", "A spreadsheet shortened these numbers to days or months: give the column"),
+    ],
+)
+def test_what_a_spreadsheet_made_of_times_is_said(tmp_path, capsys, number, words):
     frame = rows()
-    frame.loc[::2, "date"] = "41079.5"
+    frame.loc[::2, "date"] = number
     _, said = collected(tmp_path / "p.csv", capsys, frame)
-    assert 'such as "41079.5". Excel counts days so: give the column the format' in said
+    assert f'such as "{number}". {words}' in said

@@ -33,7 +33,7 @@ KEY_BYTES = 32
 UNSEEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5"
     "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "\ufff0-\ufffb\u2800\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 # an id of Salesforce, of which "005A0000001AbCd" and "005A0000001ABcd" are two people's
 ID_WITH_CASE = re.compile(r"\d[0-9A-Za-z]{14}")

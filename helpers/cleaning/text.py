@@ -96,6 +96,11 @@ BOT_NAME = re.compile(
 # whole texts that chat programs write in place of a person's, in lower case: "<Media omitted>"
 NOTICES = set(Path(__file__).with_name("notices.txt").read_text("utf-8").splitlines())
 MAX_NOTICE_CHARS = 300
+# WhatsApp's line for a file that was sent without words: "IMG-20240213-WA0001.jpg (file attached)"
+ATTACHED = re.compile(
+    r".{1,200}\.\w{2,5} \((?:file attached|datei angehängt|archivo adjunto|arquivo anexado"
+    r"|fichier joint|file allegato|bestand bijgevoegd)\)"
+)
 # the host of an address: "@example.org", " at example.org"
 HOST = re.compile(r"(?<=\S)(?:@|\sat\s+(?=\S+\.)).*", re.S)
 # an address of a mailing list itself: "r-help-owner@example.org"
@@ -232,8 +237,8 @@ def is_notice(text: str) -> bool:
     """Return whether a program wrote a whole text, such as "<Media omitted>"."""
     if len(text) > MAX_NOTICE_CHARS:
         return False
-    words = normalise_unicode(text).strip(" \t\r\n<>[]().").casefold()
-    return words in NOTICES
+    line = normalise_unicode(text).strip().casefold()
+    return line.strip("<>[]().") in NOTICES or ATTACHED.fullmatch(line) is not None
 
 
 def _link_label(match):

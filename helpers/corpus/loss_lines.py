@@ -32,8 +32,8 @@ EXCEL_DATES = (
     "Excel counts days so: give the column the format yyyy-mm-dd hh:mm in Excel, and save it again."
 )
 SHORTENED_TIME = (
-    "A spreadsheet shortened these numbers to days or months: give the column the format 0, without "
-    "decimals, and save it again; or go without times (--time none, in notebook 01 "
+    "A spreadsheet shortened these numbers to days or months: give the column the format 0, "
+    "without decimals, and save it again; or go without times (--time none, in notebook 01 "
     '{"time": None}).'
 )
 # numbers that :func:`helpers.sources.table_columns.unix_seconds` takes for ids

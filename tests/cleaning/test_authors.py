@@ -118,7 +118,8 @@ PLACEHOLDERS = """
     Utilisateur supprimé|Usuario eliminado|Удалённый аккаунт|已注销用户|None|nan|NaN|N/A|#N/A|<NA>
     undefined|unknown|(unknown)|Twitter User|Discord User|LinkedIn Member|u/[deleted]|Guest|-
     Anonymous|Anonymous Coward|you@example.com|Your Name|ghost|handle.invalid|A TripAdvisor Member
-    Permanently deleted user|Former Facebook user|Utilisateur Google|Ein Google-Nutzer|Inactive user"""
+    Permanently deleted user|Former Facebook user|Utilisateur Google|Ein Google-Nutzer
+    Inactive user"""
 # "Null" and "Nan" are people's names; a number may be the name of an account
 ACCOUNTS = """
     Null|Nan|Nil|Na|Chris Null|Nan Goldin|Jane Guest|John Unknown|Will Removed|deleted scenes|Ghost

@@ -99,6 +99,9 @@ def test_clean(text, expected):
         "Diese Nachricht wurde gelöscht.",
         "Se eliminó este mensaje",
         "Ce message a été supprimé",
+        "Started a thread.",
+        "\u200eIMG-20240213-WA0001.jpg (file attached)",
+        "DOC-2024 May.pdf (arquivo anexado)",
     ],
 )
 def test_what_a_program_wrote_in_place_of_a_person_is_a_notice(text):

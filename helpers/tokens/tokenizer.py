@@ -8,6 +8,7 @@ it did in pretraining, such as by lower case.
 
 import io
 import re
+import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
@@ -35,6 +36,36 @@ MIN_VOCABULARY = 300  # fewest subwords that are learned
 VERSION = 1  # raised when the same posts and settings give other tokens
 # texts per call of a Hugging Face tokenizer, whose output takes much more memory than the ids
 CHUNK_TEXTS = 500
+# characters in place of those that Unicode does not take apart as it does "é" and "…"
+USUAL_CHARACTERS = {
+    "‘": "'",
+    "’": "'",
+    "‚": "'",
+    "“": '"',
+    "”": '"',
+    "„": '"',
+    "«": '"',
+    "»": '"',
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "•": "*",
+    "→": "->",
+    "×": "x",
+    "ß": "ss",
+    "æ": "ae",
+    "Æ": "AE",
+    "œ": "oe",
+    "Œ": "OE",
+    "ø": "o",
+    "Ø": "O",
+    "ł": "l",
+    "Ł": "L",
+    "đ": "d",
+    "Đ": "D",
+    "ı": "i",
+}
+LAST_SPELT = 0x1FFFF  # beyond are rare ideographs, which have no spelling
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
 
 
@@ -152,6 +183,48 @@ class SentencePiece(Tokenizer):
         if self._processor.is_unknown(token):
             return "\ufffd"
         return self._processor.id_to_piece(token).replace("\u2581", " ")
+
+
+class SpellingSentencePiece(SentencePiece):
+    """Subwords of SentencePiece that spell characters they do not know with those they know.
+
+    "é" is read as "e", "…" as "...", a full-width letter as the usual one. All unknown characters
+    are one token otherwise, so two people who write different ones would look alike. Characters
+    that have no such spelling, as those of other scripts, stay unknown.
+
+    Parameters
+    ----------
+    model : the bytes of a serialised SentencePiece model
+    """
+
+    @classmethod
+    def of(cls, tokenizer: SentencePiece) -> "SpellingSentencePiece":
+        """Return a tokenizer with the same ids and fingerprint as another one."""
+        spelling = cls(tokenizer.model)
+        spelling.fingerprint = tokenizer.fingerprint
+        return spelling
+
+    @cached_property
+    def spellings(self) -> dict[int, str]:
+        """Code of an unknown character -> its spelling, for ``str.translate``."""
+        known = set("".join(self.pieces))
+        spellings = {}
+        for code in range(128, LAST_SPELT):
+            character = chr(code)
+            spelling = USUAL_CHARACTERS.get(character) or _base_letters(character)
+            if character not in known and spelling and known.issuperset(spelling):
+                spellings[code] = spelling
+        return spellings
+
+    def encode(self, texts: list[str], threads: int = THREADS) -> list[np.ndarray]:
+        """Return an array of ids per text, as :meth:`SentencePiece.encode` does."""
+        return super().encode([text.translate(self.spellings) for text in texts], threads)
+
+
+def _base_letters(character):
+    """Return a character without marks, as Unicode's NFKD takes it apart: "é" becomes "e"."""
+    parts = unicodedata.normalize("NFKD", character)
+    return "".join(part for part in parts if not unicodedata.combining(part))
 
 
 def _what_would_do(reason):

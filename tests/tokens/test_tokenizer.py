@@ -11,6 +11,7 @@ from helpers.tokens import tokenizer
 from helpers.tokens.tokenizer import (
     Bytes,
     SentencePiece,
+    SpellingSentencePiece,
     load_tokenizer,
     prepare_text,
     sample_texts,
@@ -51,6 +52,17 @@ def texts(count=800, seed=0):
 @pytest.fixture(scope="module")
 def trained():
     return SentencePiece.train(texts(), 400)
+
+
+def test_unknown_characters_are_spelt_with_known_ones(trained):
+    trained.fingerprint = "any"
+    spelling = SpellingSentencePiece.of(trained)
+    read, meant, unknown = spelling.encode(
+        ["“the naïve ｃａｆé – … Łast”", '"the naïve cafe - ... Last"', "мир the"]
+    )
+    assert read.tolist() == meant.tolist() and spelling.fingerprint == "any"
+    assert unknown.tolist() == trained.encode(["мир the"])[0].tolist()
+    assert spelling.encode(["naïve π"])[0].tolist() == trained.encode(["naïve π"])[0].tolist()
 
 
 class TestSentencePiece:

@@ -149,6 +149,26 @@ def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
     return [tokenizer.decode(store.tokens[begin:end]) for begin, end in zip(begins, ends)]
 
 
+def with_signatures(samples: Samples, signatures: list[str], tokenizer) -> Samples:
+    """Return the samples, with a signature under every post of the first accounts.
+
+    Parameters
+    ----------
+    samples : Samples
+        of any number of accounts.
+    signatures : list of str
+        the signature of the first account, of the second, and so on; other accounts get none.
+    tokenizer : Tokenizer
+        has made the tokens of the store.
+    """
+    texts = []
+    for first, count in zip(samples.first, samples.count):
+        texts.append(texts_of(samples.store, np.arange(first, first + count), tokenizer))
+    for account, signature in enumerate(signatures):
+        texts[account] = [f"{text} {signature}" for text in texts[account]]
+    return samples_of(texts, tokenizer)
+
+
 def whole_accounts(store: TokenStore) -> Samples:
     """Return one sample per account of a store, of all its posts.
 

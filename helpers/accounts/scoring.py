@@ -15,8 +15,8 @@ from ..evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig
 from ..evaluation.models import Model
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
-from .languages import ENGLISH
 from .samples import MAX_TOKENS, distant_halves, halves, last_posts
+from .unjudged import ENGLISH
 
 SIZES = (4, 8, 16, 32)  # numbers of posts per sample on which the use without a gallery is fitted
 # numbers of posts of an account, at most, in the lists on which the use of a gallery is fitted

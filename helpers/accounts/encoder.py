@@ -34,7 +34,7 @@ from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from ..training import checkpoints
 from .passages import token_kinds, without_passages
-from .samples import MAX_TOKENS, Posts, distant_halves, halves, samples_of
+from .samples import MAX_TOKENS, Posts, halves, samples_of
 from .scoring import (
     OWN_POSTS,
     ScoringConfig,
@@ -235,7 +235,7 @@ class AuthorEncoder:
         ValueError
             Fewer than ENOUGH accounts have enough posts.
         """
-        first, last = distant_halves(store, *OWN_POSTS)
+        first, last = halves(store, *OWN_POSTS, distant=True)
         if len(first) < ENOUGH:
             needed = f"{ENOUGH} accounts with {2 * OWN_POSTS[0]} posts"
             raise ValueError(f"calibration needs {needed}, and {len(first)} have so many")

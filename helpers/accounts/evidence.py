@@ -34,58 +34,7 @@ AGAINST_COLOUR = "213,94,0"
 MIN_STRENGTH = 0.05  # share of the strongest subword; paler colours would not be seen
 
 
-@dataclass(frozen=True)
-class Sign:
-    """A feature of posts that speaks for a pair or against it.
-
-    Attributes
-    ----------
-    text : what it is, as people read it
-    system : the system that reads it
-    part : its part of the score
-    posts_a, posts_b : number of the posts that were read, of account a and of account b, in which
-        it is; None where that cannot be counted, since the feature stands for many words
-    """
-
-    text: str
-    system: str
-    part: float
-    posts_a: int | None
-    posts_b: int | None
-
-
-@dataclass(frozen=True)
-class PairEvidence:
-    """What speaks for and against a pair of accounts.
-
-    Attributes
-    ----------
-    score : the score of the pair
-    systems : name of a system that reads the posts -> its part of the score
-    of_words, of_hours : part of the score of words and letters, and of hours of posting
-    speaks_for, speaks_against : the strongest signs, the strongest one first
-    read_a, read_b : number of posts of each account that were read
-    words_of_topic : words that both use, as others do where both write
-    part_of_topic : part of the score of features that hold these words
-    activity : result of :func:`activity`; None where times are not known
-    posts_html : of account a and of account b, HTML of the posts that contribute most, escaped
-    """
-
-    score: float
-    systems: dict[str, float]
-    of_words: float
-    of_hours: float
-    speaks_for: list[Sign]
-    speaks_against: list[Sign]
-    read_a: int
-    read_b: int
-    words_of_topic: list[str]
-    part_of_topic: float
-    activity: dict | None
-    posts_html: tuple[str, str]
-
-
-def pair_evidence(galleries: list[AccountGallery], account_a: str, account_b: str) -> PairEvidence:
+def pair_evidence(galleries: list[AccountGallery], account_a: str, account_b: str) -> dict:
     """Collect the evidence of one pair of accounts.
 
     Parameters
@@ -95,6 +44,16 @@ def pair_evidence(galleries: list[AccountGallery], account_a: str, account_b: st
         directions
     account_a, account_b : str
         their names
+
+    Returns
+    -------
+    ``score`` of the pair; ``systems``, name of a system that reads the posts -> its part of the
+    score; ``of_words`` and ``of_hours``, the part of words and letters, and that of hours of
+    posting; ``speaks_for`` and ``speaks_against``, see :func:`strongest_signs`; ``read_a`` and
+    ``read_b``, numbers of posts that were read; ``words_of_topic``, words that both use, as others
+    do where both write, and ``part_of_topic``, the part of features that hold these words;
+    ``activity``, see :func:`activity`, None where times are not known; ``posts_html``, of both
+    accounts the posts that contribute most, escaped
     """
     first, second = galleries[0], galleries[-1]
     samples = [first.accounts([account_a]), second.accounts([account_b])]
@@ -112,22 +71,22 @@ def pair_evidence(galleries: list[AccountGallery], account_a: str, account_b: st
     of_hours = systems.get(label("hours"), 0.0)
     features = parts[~parts.feature.isin(NOT_WORDS)]
     tokenizer = second.encoder.tokenizer
-    posts_read = [_PostsRead.of(side, tokenizer) for side in samples]
+    posts_read = [PostsRead.of(side, tokenizer) for side in samples]
     posts = [highlight(parts, side, tokenizer, SHOWN_POSTS, words) for side in samples]
-    return PairEvidence(
-        score,
-        systems,
-        sum(systems.values()) - of_hours,
-        of_hours,
-        _strongest(features[features.contribution > 0], words, posts_read),
-        _strongest(features[features.contribution < 0], words, posts_read),
-        len(posts_read[0].texts),
-        len(posts_read[1].texts),
-        list(words),
-        part_of_words(parts, words) if words else 0.0,
-        activity(*samples) if second.hours else None,
-        (posts[0], posts[1]),
-    )
+    return {
+        "score": score,
+        "systems": systems,
+        "of_words": sum(systems.values()) - of_hours,
+        "of_hours": of_hours,
+        "speaks_for": strongest_signs(features[features.contribution > 0], words, posts_read),
+        "speaks_against": strongest_signs(features[features.contribution < 0], words, posts_read),
+        "read_a": len(posts_read[0].texts),
+        "read_b": len(posts_read[1].texts),
+        "words_of_topic": words,
+        "part_of_topic": part_of_words(parts, words) if words else 0.0,
+        "activity": activity(*samples) if second.hours else None,
+        "posts_html": posts,
+    }
 
 
 def mean_parts(parts: pd.DataFrame, back: pd.DataFrame) -> pd.DataFrame:
@@ -145,15 +104,23 @@ def mean_parts(parts: pd.DataFrame, back: pd.DataFrame) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class _PostsRead:
+class PostsRead:
     """What was read of an account: the texts of its posts, and their hours."""
 
     texts: list[str]
     hours: np.ndarray
 
     @classmethod
-    def of(cls, sample, tokenizer):
-        """Take what a sample of one account holds."""
+    def of(cls, sample: Samples, tokenizer) -> "PostsRead":
+        """Take what a sample holds.
+
+        Parameters
+        ----------
+        sample : Samples
+            of one account
+        tokenizer : Tokenizer
+            has made its tokens
+        """
         store = sample.store
         numbers = np.arange(sample.first[0], sample.first[0] + sample.count[0])
         texts = []
@@ -163,8 +130,14 @@ class _PostsRead:
             texts.append(f" {' '.join(text.split())} ")
         return cls(texts, store.time[numbers] // 3600 % 24)
 
-    def count(self, feature):
-        """Return in how many posts a feature is; None where nobody can count it."""
+    def count(self, feature: str) -> int | None:
+        """Return in how many posts a feature is; None where nobody can count it.
+
+        Parameters
+        ----------
+        feature : str
+            as :func:`helpers.accounts.contributions.contributions` names it
+        """
         if feature.endswith(HOUR_ENDS):
             return int((self.hours == int(feature.removesuffix(HOUR_ENDS))).sum())
         if HIDDEN_WORD in feature:
@@ -173,16 +146,34 @@ class _PostsRead:
         return sum(any(spelling in text for spelling in spellings) for text in self.texts)
 
 
-def _strongest(features, words, posts_read):
-    """Return the strongest of features that are sorted by strength and are no words of a topic."""
+def strongest_signs(features: pd.DataFrame, words: Collection[str], posts_read) -> list[dict]:
+    """Return the strongest features that are no words of a topic, as people read them.
+
+    Parameters
+    ----------
+    features : DataFrame
+        rows of :func:`helpers.accounts.contributions.contributions`, the strongest first
+    words : collection of str
+        words of a topic, in lower case
+    posts_read : list of PostsRead
+        of account a and of account b
+
+    Returns
+    -------
+    ``text``; ``system``, which reads it; ``part``, its part of the score; ``posts_a`` and
+    ``posts_b``, numbers of the posts of each account in which it is, None where that cannot be
+    counted, since the feature stands for many words
+    """
     of_topic = features.feature.str.strip().str.lower().isin(words)
     signs = []
     for row in features[~of_topic].head(MAX_FEATURES).itertuples():
-        counts = [posts.count(row.feature) for posts in posts_read]
         text = f"\u201c{row.feature.replace(HIDDEN_WORD, RARER_WORD)}\u201d"
         if row.feature.endswith(HOUR_ENDS):
             text = f"posts at {row.feature}"
-        signs.append(Sign(text, label(row.member), row.contribution, *counts))
+        sign = {"text": text, "system": label(row.member), "part": row.contribution}
+        for letter, posts in zip("ab", posts_read):
+            sign[f"posts_{letter}"] = posts.count(row.feature)
+        signs.append(sign)
     return signs
 
 

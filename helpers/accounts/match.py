@@ -371,31 +371,24 @@ def _with_states(pairs, problem_of, decisions, costs):
     said = {}
     for row in decisions.itertuples():
         said[row.account_a, row.account_b] = (row.decision, row.note)
-    states = []
     reasons = []
     notes = []
-    for pair in pairs.itertuples():
-        names = (pair.account_a, pair.account_b)
-        problems = {name: problem_of[name] for name in names if problem_of.get(name)}
-        reasons.append(problems)
-        states.append(_state(pair.probability, problems, costs))
-        notes.append(said.get(names, ("", "")))
+    for pair in zip(pairs.account_a, pairs.account_b):
+        reasons.append({name: problem_of[name] for name in pair if problem_of.get(name)})
+        notes.append(said.get(pair, ("", "")))
     notes = pd.DataFrame(notes, columns=["decision", "note"], index=pairs.index, dtype=object)
+    reasons = pd.Series(reasons, pairs.index, dtype=object)
+    is_state = [
+        reasons.map(bool).astype(bool),
+        pairs.probability >= costs.min_probability,
+        pairs.probability >= MIN_LIKELY,
+    ]
+    states = np.select(is_state, [UNJUDGED, LINKED, LIKELY], NOT_LINKED)
     frame = pairs.assign(reason=reasons, state=states).join(notes)
     frame["order"] = frame.state.map(STATES.index)
     keys = ["order", "probability", "score", "account_a", "account_b"]
     ascending = [True, False, False, True, True]
     return frame.sort_values(keys, ascending=ascending, ignore_index=True)[PAIR_COLUMNS]
-
-
-def _state(probability, problems, costs):
-    if problems:
-        return UNJUDGED
-    if probability >= costs.min_probability:
-        return LINKED
-    if probability >= MIN_LIKELY:
-        return LIKELY
-    return NOT_LINKED
 
 
 def _answer_of_two(lists, encoder, question, decisions):

@@ -176,7 +176,6 @@ def numbers(answer: Answer) -> dict:
         "is_prior_estimated": not few_queries,
         "false_link_cost": costs.false_accept / costs.miss,
         "highest_probability": answer.highest_probability,
-        "can_link": bool(answer.highest_probability >= costs.min_probability),
         "supported_by": answer.supported_by,
         "counts": {state: int(counts.get(state, 0)) for state in STATES},
         "lowest_linked": float(linked.min()) if len(linked) else None,
@@ -360,7 +359,7 @@ def _pair_records(answer, progress):
     with answer.gallery.model.inference(), answer.galleries[-1].model.inference():
         for record in progress(shown_pairs(answer).to_dict("records")):
             names = {"a": record.pop("account_a"), "b": record.pop("account_b")}
-            record |= asdict(pair_evidence(answer.galleries, *names.values()))
+            record |= pair_evidence(answer.galleries, *names.values())
             record["probability_text"] = percent(record["probability"])
             for letter, name in names.items():
                 # a file of decisions names the first account of a joint one

@@ -78,8 +78,8 @@ def sentences(part: str, record: dict) -> list[str]:
         what it takes: a record, or a part of one
     """
     text = getattr(templates().get_template("sentences.txt").module, part)(record)
-    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
-    return [paragraph for paragraph in paragraphs if paragraph]
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    return [line for line in lines if line]
 
 
 def render(record: dict) -> str:

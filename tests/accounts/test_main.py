@@ -194,7 +194,7 @@ def test_match_heeds_decisions(two_lists, tmp_path, capsys, little_work):
     table = [line for line in printed.splitlines() if re.fullmatch(r"u\w{16} +u\w{16} .*", line)]
     assert table and all(asked in line for line in table)
     assert "We assume that 90% of the accounts of the shorter list" in printed
-    assert "demo-" not in printed and "not used: x, y." in printed
+    assert "demo-" not in printed and "not used: y, x." in printed
     pairs = pd.read_csv(paths.Run("match").folder / "pairs.csv")
     known = pairs[pairs.decision == "same"]
     assert known.account_a.tolist() == [pseudonym_of("demo-0003")]

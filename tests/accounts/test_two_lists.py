@@ -197,9 +197,9 @@ def test_the_evidence_adds_up_to_the_score(matched):
     sides = zip(matched.galleries, [best.account_a, best.account_b], strict=True)
     pair = np.array([[gallery.columns([name])[0] for gallery, name in sides]])
     scores = two_lists.score_list_pairs(matched.galleries, pair)
-    assert evidence.score == pytest.approx(scores[0], abs=2e-4)
-    assert sum(evidence.systems.values()) == pytest.approx(evidence.score)
-    assert evidence.of_words + evidence.of_hours == pytest.approx(evidence.score)
+    assert evidence["score"] == pytest.approx(scores[0], abs=2e-4)
+    assert sum(evidence["systems"].values()) == pytest.approx(evidence["score"])
+    assert evidence["of_words"] + evidence["of_hours"] == pytest.approx(evidence["score"])
 
 
 def hostile(name):

@@ -199,11 +199,11 @@ def listed_decisions(
     in_a, in_b = listed
     rows = []
     for row in decisions.to_dict("records"):
-        account_a, account_b = row["account_a"], row["account_b"]
-        if account_a not in in_a or account_b not in in_b:
-            account_a, account_b = account_b, account_a
-        if account_a in in_a and account_b in in_b:
-            rows.append(row | {"account_a": in_a[account_a], "account_b": in_b[account_b]})
+        pair = (row["account_a"], row["account_b"])
+        if pair[0] not in in_a or pair[1] not in in_b:
+            pair = pair[::-1]
+        if pair[0] in in_a and pair[1] in in_b:
+            rows.append(row | {"account_a": in_a[pair[0]], "account_b": in_b[pair[1]]})
     return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
 
 

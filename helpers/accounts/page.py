@@ -386,7 +386,8 @@ def accounts_table(answer: Answer) -> pd.DataFrame:
     First come those of ``answer.accounts``, then those that were only compared with them, then
     those that are set aside.
     """
-    names, posts = answer.posts[0].names, answer.posts[0].store.posts_per_author()
+    names = answer.posts[0].names
+    posts = answer.posts[0].store.posts_per_author()
     unasked = pd.DataFrame({"account": names, "posts": np.minimum(posts, MOST_POSTS)})
     unasked = unasked[(posts >= MIN_POSTS) & ~unasked.account.isin(answer.accounts.account)]
     problem_of = dict(zip(answer.gallery.names, answer.gallery.problems))

@@ -24,9 +24,8 @@ import duckdb
 import numpy as np
 import torch
 
-from helpers.accounts import list_matching
+from helpers.accounts import two_lists
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.list_matching import TwoLists
 from helpers.accounts.reading import STORED_TOKENS, OwnPosts
 from helpers.core.artifacts import make_folder
 from helpers.encoders.base import Encoder
@@ -103,7 +102,7 @@ def made_lists(
         posts = (first_post[row][:, None] + np.arange(posts_of_account)).ravel()
         part = subset(store, posts, np.arange(accounts + 1) * posts_of_account)
         names = np.array([f"{letter}{place}" for place in range(accounts)], object)
-        lists.append(OwnPosts(part, names, False, {}, Path()))
+        lists.append(OwnPosts(part, names, False, {"columns": {"time": None}}, Path()))
     return lists, len(in_both)
 
 
@@ -169,21 +168,21 @@ def measure(encoder: AuthorEncoder, posts: list[OwnPosts], in_both: int, nearest
     nearest : number of candidates of each account
     """
     with step("shared passages"):
-        posts = list_matching.without_shared_passages(*posts, encoder.kinds)
+        posts = two_lists.comparable_lists(*posts, encoder.kinds)
     with step("vectors"):
-        lists = TwoLists.of(encoder, *posts)
+        galleries = two_lists.galleries_of_two(encoder, posts)
     with step("candidates by vectors"):
-        pairs = lists.near_pairs(nearest)
+        pairs = two_lists.near_pairs(galleries, nearest)
     with step("pair scores"):
-        candidates = Candidates(pairs, lists.pair_scores(pairs), *lists.sizes)
+        scores = two_lists.score_list_pairs(galleries, pairs)
+        candidates = Candidates(pairs, scores, *map(len, galleries))
+    line = galleries[0].use.match
     with step("overlap estimate"):
-        overlap = estimate_overlap(candidates, lists.config)
+        overlap = estimate_overlap(candidates, line)
     with step("matching"):
-        matching = sinkhorn(candidates, lists.config, overlap)
+        matching = sinkhorn(candidates, line, overlap)
 
-    first, second = [
-        np.array([int(name[1:]) for name in gallery.names]) for gallery in lists.galleries.values()
-    ]
+    first, second = [np.array([int(name[1:]) for name in gallery.names]) for gallery in galleries]
     row, column = pairs.T
     is_partner = (first[row] == second[column]) & (first[row] < in_both)
     print(
@@ -201,7 +200,7 @@ def main() -> None:
     parser.add_argument("--folder", required=True, type=Path, help="for posts and their tokens")
     parser.add_argument("--accounts", type=int, default=20_000, help="of each list")
     parser.add_argument("--posts-of-account", type=int, default=16)
-    parser.add_argument("--nearest", type=int, default=list_matching.NEAREST)
+    parser.add_argument("--nearest", type=int, default=two_lists.NEAREST)
     options = parser.parse_args()
     encoder = AuthorEncoder.load()
     store = token_store(options.posts, options.folder, encoder)

@@ -19,7 +19,7 @@ import pandas as pd
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, USES, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.passages import without_passages
-from helpers.accounts.samples import distant_halves
+from helpers.accounts.samples import halves
 from helpers.core import results
 from helpers.core.names import label, short_name
 from helpers.core.paths import Run
@@ -79,7 +79,7 @@ def measure_sizes(encoder: AuthorEncoder, store: TokenStore, split: str, file: P
     model = encoder.model(True, False)
     about = {"protocol": "own accounts, sizes", "split": split, "max_tokens": MAX_TOKENS}
     for size in SIZES:
-        first, last = distant_halves(store, size, size)
+        first, last = halves(store, size, size, distant=True)
         order = np.random.default_rng(0).permutation(len(first))
         for accounts in (*GALLERIES, len(first)):
             if not ENOUGH <= accounts <= len(first):

@@ -21,7 +21,7 @@ FOREIGN = 'raise RuntimeError("the package helpers of this folder was imported")
 # command -> its words, and what it prints
 COMMANDS = {
     "encode": (["posts.csv", "vectors.parquet"], "accounts x 1028 -> vectors.parquet"),
-    "match": (["year-1.csv", "year-2.csv"], "authorbook/outputs/mine/matches.csv"),
+    "match": (["year-1.csv", "year-2.csv"], "authorbook/outputs/match/report.html"),
     "mine": (["posts.csv"], "authorbook/outputs/mine/report.html"),
 }
 # what a user does, all in one process, as torch takes seconds to import; it prints what came of it

@@ -59,34 +59,28 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_options(name, add) -> None:
-    """Add the options of a command that reads posts to its parser."""
+    """Add the options of a command to its parser."""
     for kind in ("author", "topic", "text"):
         add(f"--{kind}", help=f"the file's column of the {kind} (guessed)")
     add("--time", help='the file\'s column of the time (guessed); "none" goes without times')
     add("--encoder", default="open-small", help="name of one that ships, or a folder (open-small)")
-    add("--run", default="mine", help="the folder in outputs/ to work in (mine)")
+    run = "match" if name == "match" else "mine"
+    add("--run", default=run, help=f"the folder in outputs/ to work in ({run})")
     add("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
+    if name == "encode":
+        add("--force", action="store_true", help="replace an existing file")
+        return
+    accounts_help = "accounts to ask about, whose pairs are printed (default: all)"
+    add("--accounts", nargs="*", default=[], help=accounts_help)
+    add("--decisions", help="a CSV file of pairs that are known: account_a, account_b, decision")
     if name == "match":
-        _add_match_options(add)
+        add("--side", help="one file's column with two values, one for each list")
+        overlap_help = "share of the shorter list that has a partner (estimated)"
+        add("--overlap", type=float, default=0.0, help=overlap_help)
     if name == "mine":
         prior_help = "probability of a second account (estimated)"
         add("--prior", type=float, default=0.0, help=prior_help)
         add("-k", type=int, default=5, help="candidates of each account (5)")
-    if name in ("encode", "match"):
-        add("--force", action="store_true", help="replace an existing file")
-    if name in ("match", "mine"):
-        accounts_help = "accounts to ask about, whose pairs are printed (default: all)"
-        add("--accounts", nargs="*", default=[], help=accounts_help)
-        add(
-            "--decisions", help="a CSV file of pairs that are known: account_a, account_b, decision"
-        )
-
-
-def _add_match_options(add) -> None:
-    """Add the options of the command ``match`` to its parser."""
-    add("--side", help="one file's column with two values, one for each list")
-    add("--overlap", type=float, help="share of the shorter list that has a partner (estimated)")
-    add("--out", help="the CSV file to write (matches.csv in the run's folder)")
 
 
 if __name__ == "__main__":

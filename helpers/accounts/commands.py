@@ -9,25 +9,21 @@ import pandas as pd
 
 from ..core import paths
 from ..core.artifacts import folder_lock
-from ..core.escaping import without_formulas
 from ..core.files import check_target, write_target
-from ..core.messages import printable
 from ..core.progress import progress_bar
 from ..corpus.loss_lines import NAME_FORMS, name_forms
 from ..sources.table import author_names, column_names
-from . import decided_pairs, list_matching, match_page, match_report, reading
-from .answer_page import write_answer
-from .answer_record import answer_record, pairs_table, same_texts_record, set_aside_record
-from .answer_text import passage_sentences, unknown_sentences, who_was_asked
-from .answers import LINKED, Question, answer_question
-from .columns import NO_TIMES
+from . import page, reading
+from .columns import NO_TIMES, USUAL_NAMES
+from .decisions import find_same_texts, read_decisions
 from .encoder import AuthorEncoder
-from .log import log_answer
-from .match_page import MatchWords, match_record
-from .same_texts import find_same_texts
+from .match import LINKED, Question, answer_question
 from .samples import spread_posts
+from .two_lists import comparable_lists
 
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
+MAX_ROWS = 50  # of a printed table
+PRINTED_COLUMNS = ["account_a", "account_b", "state", "probability", "posts_a", "posts_b"]
 
 
 def encode(options: Namespace) -> None:
@@ -50,68 +46,52 @@ def encode(options: Namespace) -> None:
     encoder = AuthorEncoder.load(options.encoder)
     with _folders(options.run):
         posts, names = _read(options, options.posts, options.run, encoder)
-        _write_vectors(options.out, encoder, posts, names)
-    set_aside = set_aside_record(posts.set_aside, names)
-    for sentence in [*passage_sentences(posts.card), *_sentences_of(set_aside)]:
+        samples = spread_posts(posts.store)
+        accounts = posts.names[samples.authors]
+        frame = pd.DataFrame(
+            {
+                "account": [names.get(account, account) for account in accounts],
+                "posts": samples.count,
+                "vector": list(encoder.vectors(samples, posts.hours)),
+            }
+        )
+        with write_target(options.out) as partial:
+            frame.to_parquet(partial, index=False)
+    print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {options.out}")
+    left_out = page.set_aside_record(posts.set_aside.assign(list=""), names)
+    left_out = [group["sentence"] for group in left_out]
+    for sentence in [*page.sentences("passages", page.read_record(posts)), *left_out]:
         print(sentence)
 
 
-def _write_vectors(out, encoder, posts, names):
-    """Write the vectors of :func:`encode` to a file."""
-    samples = spread_posts(posts.store)
-    frame = pd.DataFrame(
-        {
-            "account": _shown(posts.names[samples.authors], names),
-            "posts": samples.count,
-            "vector": list(encoder.vectors(samples, posts.hours)),
-        }
-    )
-    with write_target(out) as partial:
-        frame.to_parquet(partial, index=False)
-    print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {out}")
-
-
-def _with_common_hours(posts):
-    """Return the posts of two files, whose hours count only where both have them.
-
-    Raises ValueError where only one of the files has times.
-    """
-    if len({own_posts.card["columns"]["time"] is None for own_posts in posts}) > 1:
-        raise ValueError(
-            "only one of the files has times: name a time column of both, or of neither"
-        )
-    hours = all(own_posts.hours for own_posts in posts)
-    return [replace(own_posts, hours=hours) for own_posts in posts]
-
-
-def match(options: Namespace) -> None:
-    """Match the accounts of two files, or of two sides of one, and write the likely pairs.
+def mine(options: Namespace) -> None:
+    """Answer which accounts of a file may be one person's, on one page.
 
     Raises
     ------
     ValueError
-        Where there are not two lists of enough accounts, a number or a decision is none, only one
-        of the lists has times, or a file may not be written.
+        Where the file cannot be read, an account is not there, or a number is none.
     """
-    if options.overlap is not None and not 0 < options.overlap <= 1:
-        raise ValueError(f"--overlap {options.overlap}: a share above 0, at most 1")
-    sides = _sides(options)
-    decisions = None
-    if options.decisions:
-        decisions = decided_pairs.read_decisions(options.decisions)
-    encoder = AuthorEncoder.load(options.encoder)
-    with _folders(options.run, f"{options.run}-a", f"{options.run}-b"):
-        out = Path(options.out or paths.Run(options.run).folder / "matches.csv")
-        page = out.with_suffix(".html")
-        if page == out:
-            raise ValueError(f"--out {out}: name a CSV file; the page is written beside it")
-        inputs = [location for location, _ in sides]
-        if options.decisions:
-            inputs.append(options.decisions)
-        for target in (out, page):
-            # without --out, they replace those of the command before
-            check_target(target, inputs, options.force or not options.out)
-        _match(options, encoder, sides, decisions, out, page)
+    question = Question.of(
+        {"accounts": tuple(options.accounts), "k": options.k, "prior": options.prior}, "mine"
+    )
+    _answer(options, question, {options.run: (options.posts, {})})
+
+
+def match(options: Namespace) -> None:
+    """Answer which accounts of two files, or of two sides of one, may be one person's.
+
+    Raises
+    ------
+    ValueError
+        Where there are not two lists of enough accounts, a number or a decision is none, or only
+        one of the lists has times.
+    """
+    question = Question.of(
+        {"accounts": tuple(options.accounts), "overlap": options.overlap}, "match"
+    )
+    folders = (f"{options.run}-a", f"{options.run}-b")
+    _answer(options, question, dict(zip(folders, _sides(options), strict=True)))
 
 
 def _sides(options):
@@ -147,149 +127,81 @@ def _sides(options):
     return [(options.posts, {options.side: value}) for value in values]
 
 
-def _match(options, encoder, sides, decisions, out, page):
-    """Print and write the answer of :func:`match`, in whose folders nobody else works."""
-    read = [
-        _read(
-            options,
-            location,
-            f"{options.run}-{letter}",
-            encoder,
-            where=where,
-        )
-        for letter, (location, where) in zip("ab", sides, strict=True)
-    ]
-    posts = _with_common_hours([posts for posts, _ in read])
-    own_posts = list_matching.without_shared_passages(*posts, encoder.kinds)
-    same_texts = _name_same_texts(own_posts, decisions, read[0][1] | read[1][1])
-    encoder, *fitted_on = list_matching.calibrated_on_list(encoder, *own_posts)
-    lists = list_matching.TwoLists.of(encoder, *own_posts)
-    asked_accounts = _listed_accounts(options.accounts, lists)
-    files = [printable(_list_name(side)) for side in sides]
-    read_sentences = []
-    set_aside = []
-    sides = zip("ab", files, posts, own_posts, read, strict=True)
-    for letter, file_name, whole, side, (_, names) in sides:
-        gallery = lists.galleries[letter]
-        in_both = whole.store.posts - side.store.posts
-        read_sentences.append(match_report.list_sentence(letter, file_name, gallery, in_both))
-        accounts = list_matching.accounts_set_aside(side, gallery)
-        set_aside += set_aside_record(accounts, names, place=f" of list {letter.upper()}")
-    decided = None
-    if decisions is not None:
-        names = [lists.galleries[letter].names for letter in "ab"]
-        decided = decided_pairs.decided_pairs(decisions, *names)
-        read_sentences.append(match_report.decided_sentence(decided))
-    matched = list_matching.match_lists(lists, decided, options.overlap)
-    trust = [
-        match_report.calibration_sentence(*fitted_on),
-        match_report.overlap_sentence(matched, options.overlap is not None),
-    ]
-    new_links = matched.pairs[matched.pairs.linked & ~matched.pairs.known]
-    log_answer(paths.Run(options.run), list(matched.nobody["a"].index), new_links)
-    shown = matched.pairs.copy()
-    for letter, (_, names) in zip("ab", read, strict=True):
-        shown[f"account_{letter}"] = _shown(shown[f"account_{letter}"], names)
-    beside = (out.name, options.encoder, same_texts, set_aside)
-    words = MatchWords(files, read_sentences, trust, *beside)
-    record = match_record(lists, matched, shown, words, _evidence_bar)
-    for sentence in [*read_sentences, *_sentences_of(set_aside), *trust]:
-        print(sentence)
-    asked = shown.drop_duplicates("account_a")
-    if options.accounts:
-        of_pairs = matched.pairs[["account_a", "account_b"]]
-        asked = shown[of_pairs.isin(asked_accounts).any(axis=1)]
-    print(f"\n{match_report.table(asked)}\n")
-    for sentence in [record["headline"], *record["sentences"]]:
-        print(sentence)
-    _write_matches(out, page, shown, record)
-    print(match_report.ONE_PARTNER, CARE)
-
-
-def _name_same_texts(own_posts, decisions, names):
-    """Print which accounts of two lists posted the same texts; return what the page says of it."""
-    record = same_texts_record(find_same_texts(*own_posts, decisions), names)
-    for sentence in record["sentences"][:1]:
-        print(sentence)
-    return record
-
-
-def _listed_accounts(accounts, lists):
-    """Return named accounts as two lists name them.
-
-    Raises ValueError where an account is in neither list.
-    """
-    names = [name for gallery in lists.galleries.values() for name in gallery.names]
-    listed = reading.as_listed(accounts, names)
-    missing = [account for account, name in zip(accounts, listed) if name not in names]
-    if missing:
-        raise ValueError(
-            f"{len(missing)} of the accounts asked about are in neither list, or are set aside; "
-            f"the first is {missing[0]}"
-        )
-    return listed
-
-
-def _list_name(side):
-    """Return the name of a list's file, and which rows of it are read."""
-    location, where = side
-    name = Path(location).name
-    for column, value in where.items():
-        name += f" where {column} is {value}"
-    return name
-
-
-def _write_matches(out, page, shown, record):
-    """Write the pairs and the page, and say where they are."""
-    with write_target(out) as partial:
-        without_formulas(shown).to_csv(partial, index=False)
-    with write_target(page) as partial:
-        partial.write_text(match_page.render_matches(record), "utf-8")
-    print(
-        f"All {len(shown):,} pairs with a probability of {list_matching.LEAST_PROBABILITY:.0%} or "
-        f"more: {paths.display_path(out)}."
-    )
-    print(f"page: {paths.display_path(page)}")
-
-
-def mine(options: Namespace) -> None:
-    """Answer which accounts of a file may be one person's, on one page.
-
-    Raises
-    ------
-    ValueError
-        Where the file cannot be read, an account is not there, or a number is none.
-    """
-    settings = {"accounts": tuple(options.accounts), "k": options.k, "prior": options.prior}
-    question = Question.of(settings, "mine")
+def _answer(options, question, sides):
+    """Write and print the answer about the lists ``sides``: folder -> file, which rows of it."""
     decisions = None
     if options.decisions:
-        decisions = decided_pairs.read_decisions(options.decisions)
+        decisions = read_decisions(options.decisions)
     encoder = AuthorEncoder.load(options.encoder)
     run = paths.Run(options.run)
-    with _folders(options.run):
-        posts, names = _read(options, options.posts, options.run, encoder)
-        answer = answer_question(posts, encoder, question, decisions)
-        answer = replace(answer, shown_names=names)
-        log_answer(run, answer.queries, answer.pairs[answer.pairs.state == LINKED])
-        record = answer_record(answer, Path(options.posts).name, options.encoder, _evidence_bar)
-        page = write_answer(answer, record, run.folder)
-    same_texts = record["same_texts"]["sentences"][:1]
-    said = [*unknown_sentences(answer), *passage_sentences(posts.card), *same_texts]
+    lists = []
+    names = {}
+    files = []
+    with _folders(options.run, *sides):
+        for folder, (location, where) in sides.items():
+            posts, own_names = _read(options, location, folder, encoder, where)
+            lists.append(posts)
+            names |= own_names
+            of_rows = [f" where {column} is {value}" for column, value in where.items()]
+            files.append(Path(location).name + "".join(of_rows))
+        if len(lists) == 2:
+            lists = comparable_lists(*lists, encoder.kinds)
+        same_texts = find_same_texts(*lists, decisions=decisions)
+        for sentence in page.same_texts_record(same_texts, names)["sentences"][:1]:
+            print(sentence)
+        answer = answer_question(lists[0], encoder, question, decisions, *lists[1:])
+        answer = replace(answer, same_texts=same_texts, shown_names=names)
+        links = answer.new_pairs[answer.new_pairs.state == LINKED]
+        page.log_answer(run, answer.queries, links)
+        record = page.answer_record(answer, files, options.encoder, _evidence_bar)
+        path = page.write_page(answer, record, run.folder)
+    _print_answer(answer, record, question.accounts)
+    print(f"page: {paths.display_path(path)}")
+
+
+def _print_answer(answer, record, accounts):
+    """Print what a record says, and the pairs of the accounts that the user named."""
+    said = list(record["unknown"])
+    for of_list in record["lists"]:
+        said += page.sentences("passages", of_list)
     said += [record["headline"], *record["sentences"]]
-    if len(answer.queries) < answer.compared_accounts and not question.accounts:
-        said.append(who_was_asked(answer))
-    for sentence in [*said, *_sentences_of(record["set_aside"])]:
+    is_all = len(answer.queries) == answer.compared_accounts or accounts
+    if not (answer.is_one and is_all):
+        said += record["asked"]
+    said += [group["sentence"] for group in record["set_aside"]]
+    if not answer.is_one:
+        said += [*record["decided"], *record["fitted_on"], *record["assumed"]]
+    for sentence in said:
         print(sentence)
-    if question.accounts:
-        columns = ["account_a", "account_b", "state", "probability", "posts_a", "posts_b"]
-        print(f"\n{match_report.table(pairs_table(answer)[columns])}\n{CARE}\n")
-    print(f"page: {paths.display_path(page)}")
+
+    pairs = answer.new_pairs
+    if accounts:
+        pairs = pairs[pairs[["account_a", "account_b"]].isin(answer.queries).any(axis=1)]
+    elif answer.is_one:
+        return
+    else:
+        pairs = pairs.drop_duplicates("account_a")
+    print(f"\n{table(page.pairs_table(answer).loc[pairs.index])}\n{CARE}\n")
 
 
-def _sentences_of(groups):
-    """Return the sentences about accounts that are set aside, one a reason."""
-    return [group["sentence"] for group in groups]
+def table(pairs: pd.DataFrame) -> str:
+    """Return pairs as a table of MAX_ROWS rows at most.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        PRINTED_COLUMNS, with the names to show
+    """
+    if pairs.empty:
+        return "No pair has a probability of 1% or more."
+    rows = pairs.head(MAX_ROWS)[PRINTED_COLUMNS]
+    probability = rows.probability.map("{:.3f}".format)
+    # none is rounded to certainty
+    rows = rows.assign(probability=probability.mask(rows.probability > 0.999, ">0.999"))
+    lines = rows.to_string(index=False)
+    if len(pairs) > len(rows):
+        lines += f"\n... and {len(pairs) - len(rows):,} more"
+    return lines
 
 
 def _evidence_bar(pairs):
@@ -301,22 +213,17 @@ def _evidence_bar(pairs):
 def _folders(*runs):
     """Keep others from the folders of some runs, so that an answer is about its own files."""
     with ExitStack() as stack:
-        for folder in sorted(paths.Run(run).folder for run in runs):  # waited for in one order
+        for folder in sorted({paths.Run(run).folder for run in runs}):  # waited for in one order
             stack.enter_context(folder_lock(folder))
         yield
 
 
-def _columns(options):
-    """Return the columns that the user named: kind -> column."""
-    columns = {kind: getattr(options, kind) for kind in ("author", "time", "topic", "text")}
-    return {kind: column for kind, column in columns.items() if column}
-
-
-def _read(options, location, run, encoder, **how):
+def _read(options, location, run, encoder, where=None):
     """Return the posts of a file, and a dict pseudonym -> name to show, empty without --names."""
     location = str(Path(location).absolute())
-    columns = _columns(options)
-    posts = reading.read_posts(paths.Run(run), location, encoder, columns, **how)
+    columns = {kind: getattr(options, kind) for kind in USUAL_NAMES}
+    columns = {kind: column for kind, column in columns.items() if column}
+    posts = reading.read_posts(paths.Run(run), location, encoder, columns, where=where)
     if posts.card["columns"]["time"] is None and options.time != NO_TIMES:
         print(
             f"{Path(location).name}: no column is known to hold times (date, created_at ...), "
@@ -328,8 +235,3 @@ def _read(options, location, run, encoder, **how):
     if posts.card.get(NAME_FORMS):
         posts.card["name_forms"] = name_forms(location, posts.card["columns"]["author"])
     return posts, reading.own_names(location, columns)
-
-
-# Replace each pseudonym by its name, where ``names`` has one.
-def _shown(accounts, names):
-    return [names.get(account, account) for account in accounts]

@@ -15,11 +15,17 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as nnf
+from torch import Tensor
 
 from ..core.artifacts import read_json, write_json
 from ..core.messages import FileError, readable_file
 from ..encoders.base import Encoder, embed, load_tensors
 from ..encoders.baselines import fit_baseline, fit_lsa
+from ..encoders.frequent_tokens import FrequentTokens
+from ..encoders.lsa import LSAEncoder
+from ..encoders.profiles import HourProfile
+from ..encoders.stream import StreamConfig, build_stream_encoder
+from ..encoders.wccn import WCCN
 from ..evaluation.fusion import fit_weights
 from ..evaluation.models import Embeddings, GalleryTfidf, Member, Model, with_s_norm
 from ..evaluation.trials import Trials
@@ -27,10 +33,8 @@ from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from ..training import checkpoints
-from .languages import ENGLISH, languages_of
-from .members import build_encoder, encoder_config
 from .passages import token_kinds, without_passages
-from .samples import MAX_TOKENS, Posts, distant_halves, halves, samples_of
+from .samples import MAX_TOKENS, Posts, halves, samples_of
 from .scoring import (
     OWN_POSTS,
     ScoringConfig,
@@ -39,7 +43,7 @@ from .scoring import (
     fit_own_scoring,
     fit_pair_scoring,
 )
-from .weights import quantise, restore
+from .unjudged import ENGLISH, languages_of
 
 WEIGHTS = "weights.safetensors"
 SHIPPED = Path(__file__).resolve().parent / "shipped"
@@ -60,6 +64,11 @@ LSA = {"lsa": (0, 256, 2**15), "lsa_masked": (300, 256, 2**14)}
 TRAINING_POSTS = 16  # posts in each sample that LSA-WCCN and the fusion weights are fitted on
 # with or without normalisation by a gallery, with or without the hours of posts
 USES = ("gallery", "gallery_hours", "alone", "alone_hours")
+
+# Smaller tensors stay as they are: they need little space, and whitening matrices, which are among
+# them, need full precision.
+MIN_QUANTISED_VALUES = 2**18
+SCALE = ".scale"  # "<table>.scale" is the name of a table's scales
 
 
 class AuthorEncoder:
@@ -140,7 +149,7 @@ class AuthorEncoder:
     def save(self, folder: str | Path) -> None:
         """Write tokenizer, members, uses and card to a folder, for :meth:`load`.
 
-        Large tables are rounded to eight bits a value, see :mod:`helpers.accounts.weights`.
+        Large tables are rounded to eight bits a value, see :func:`quantise`.
         """
         about = {
             "members": {name: encoder_config(encoder) for name, encoder in self.members.items()},
@@ -226,7 +235,7 @@ class AuthorEncoder:
         ValueError
             Fewer than ENOUGH accounts have enough posts.
         """
-        first, last = distant_halves(store, *OWN_POSTS)
+        first, last = halves(store, *OWN_POSTS, distant=True)
         if len(first) < ENOUGH:
             needed = f"{ENOUGH} accounts with {2 * OWN_POSTS[0]} posts"
             raise ValueError(f"calibration needs {needed}, and {len(first)} have so many")
@@ -391,3 +400,74 @@ class AuthorEncoder:
         # scaled by the root of the weight, since a product takes the factor from both vectors
         scaled = [torch.from_numpy(rows[name] * weight**0.5) for name, weight in weights.items()]
         return nnf.normalize(torch.cat(scaled, 1)).numpy()
+
+
+def encoder_config(encoder: Encoder) -> dict:
+    """Return the config from which :func:`build_encoder` builds an encoder of the same shape."""
+    if isinstance(encoder, WCCN | FrequentTokens):
+        return encoder_config(encoder.encoder)
+    if isinstance(encoder, LSAEncoder):
+        return {"vocabulary": encoder.vocabulary, "dim": encoder.dim, "buckets": encoder.buckets}
+    if isinstance(encoder, HourProfile):
+        return {"turns": encoder.turns}
+    return encoder.config.model_dump(mode="json")
+
+
+def build_encoder(member: str, config: dict, tokenizer: tokenizers.Tokenizer) -> Encoder:
+    """Build a member whose weights are still to be loaded.
+
+    Parameters
+    ----------
+    member : name of the member: "stream", "lsa", "lsa_masked" or "hours"
+    config : result of :func:`encoder_config`
+    tokenizer : has made the tokens that the member reads
+    """
+    if member == "stream":
+        # its tokens become those of a pretrained transformer only where the tokenizer is known
+        stream_config = StreamConfig.of(config)
+        return build_stream_encoder(stream_config, tokenizer.vocabulary, 1, tokenizer=tokenizer)
+    if member == "hours":
+        return WCCN(HourProfile(**config))
+    lsa = LSAEncoder(**config)
+    if member == "lsa_masked":
+        return WCCN(FrequentTokens(lsa, tokenizer.vocabulary))
+    return WCCN(lsa)
+
+
+def quantise(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Turn large tables into int8, with one scale per row by which its largest value becomes 127.
+
+    Tensors that are one-dimensional, not of floats or smaller than MIN_QUANTISED_VALUES stay as
+    they are.
+
+    Parameters
+    ----------
+    tensors : dict
+        name -> tensor
+
+    Returns
+    -------
+    The same names, and "<name>.scale" for each table that was turned into int8.
+    """
+    packed = dict(tensors)
+    for name, table in tensors.items():
+        if table.dim() < 2 or not table.is_floating_point() or table.numel() < MIN_QUANTISED_VALUES:
+            continue
+        rows = table.float().flatten(1)
+        scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-30) / 127
+        packed[name] = (rows / scale).round().to(torch.int8).view(table.shape)
+        packed[name + SCALE] = scale[:, 0]
+    return packed
+
+
+def restore(packed: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors that :func:`quantise` has packed: int8 tables become float32 again."""
+    tensors = {}
+    for name, value in packed.items():
+        if name.endswith(SCALE):
+            continue
+        tensors[name] = value
+        if name + SCALE in packed:
+            rows = value.float().flatten(1) * packed[name + SCALE][:, None]
+            tensors[name] = rows.view(value.shape)
+    return tensors

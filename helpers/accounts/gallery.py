@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -16,14 +16,13 @@ from ..tokens.batch import Samples
 from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from .passages import passage_hashes, without_passages
 from .samples import Posts, in_memory, samples_of, whole_accounts
-from .unjudged import reading_problems
+from .unjudged import languages_of, reading_problems
 
 NOBODY = "nobody of these"
 UNDECIDED = "undecided"
 UNJUDGED = "cannot be judged"
-MAX_KEPT_SCORES = 1_000_000  # of a list of queries with all accounts of a gallery
+NOT_COMPARED = -np.inf  # log-likelihood ratio of a query and a target that are not compared
 LINK_COSTS = DetectionCosts(false_accept=10)  # linking two people costs as much as ten missed pairs
-EQUAL_LLR = 1e-3  # ratios that no table can tell apart
 COLUMNS = "query target rank score llr probability linked query_posts target_posts".split()
 
 
@@ -116,7 +115,7 @@ class AccountGallery:
         times : one list per account with the time of each post; by default times are not known
         topics : one list per account with the topic of each post. Topics change no score; they are
             needed to find the words of a topic, see
-            :func:`helpers.accounts.topic_words.topic_words`
+            :func:`helpers.accounts.contributions.topic_words`
 
         Raises
         ------
@@ -175,7 +174,12 @@ class AccountGallery:
 
         See :func:`helpers.accounts.unjudged.reading_problems`.
         """
-        return reading_problems(self, self.targets, np.arange(len(self)))
+        return reading_problems(self, self.targets, np.arange(len(self)), self.languages)
+
+    @cached_property
+    def languages(self) -> list[str]:
+        """The language of each target, see :func:`helpers.accounts.unjudged.languages_of`."""
+        return languages_of(self.targets, self.encoder.tokenizer)
 
     def problems_of(self, queries: Samples, own_column: np.ndarray) -> np.ndarray:
         """Return why no probability holds for a query, (Q,) object; "" where one does.
@@ -190,7 +194,9 @@ class AccountGallery:
         problems[is_target] = self.problems[own_column[is_target]]
         if not is_target.all():
             strangers = queries[~is_target]
-            problems[~is_target] = reading_problems(self, strangers, own_column[~is_target])
+            languages = languages_of(strangers, self.encoder.tokenizer)
+            of_strangers = reading_problems(self, strangers, own_column[~is_target], languages)
+            problems[~is_target] = of_strangers
         return problems
 
     def llr(self, scores: np.ndarray, query_posts) -> np.ndarray:
@@ -209,36 +215,64 @@ class AccountGallery:
         log_odds = logit(costs.prior) + highest - np.log(max(len(self) + self.beyond - 1, 1))
         return float(expit(log_odds))
 
-    def estimate_prior(self, queries: Samples, names: Sequence[str] | None = None) -> float:
-        """Estimate the share of queries whose writer has an account in the gallery.
+    def compare(
+        self, queries: Samples, names: Sequence[str]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Compare queries with all targets.
 
-        The share is the one that agrees best with the likelihood ratios of all queries, see
-        :func:`helpers.evaluation.calibration.estimate_prior`. Where there are fewer than ENOUGH
-        queries, or the gallery does not normalise, it is the prior of LINK_COSTS.
+        Parameters
+        ----------
+        queries, names : as in :meth:`rank`
+
+        Returns
+        -------
+        Scores (Q, T); log-likelihood ratios (Q, T), -inf where a query is not compared with a
+        target: its own account, one that is known to be another person's, or one that cannot be
+        judged while the query can; and :meth:`problems_of` the queries, (Q,)
+        """
+        own_column = self.columns(names)
+        self._reuse_vectors(queries, own_column)
+        blocks = self.model.scores(queries, self.targets, MAX_TOKENS, own_column)
+        scores = np.concatenate([block.copy() for _, block in blocks])
+        llr = self.llr(scores, queries.count[:, None])
+        problems = self.problems_of(queries, own_column)
+
+        is_target = own_column >= 0
+        llr[np.flatnonzero(is_target), own_column[is_target]] = NOT_COMPARED
+        for pair in self.apart:
+            for query, column in zip(pair, self.columns(pair[::-1]), strict=True):
+                if column >= 0:
+                    llr[np.array([name == query for name in names]), column] = NOT_COMPARED
+        llr[np.ix_(problems == "", self.problems != "")] = NOT_COMPARED
+        if not self.normalised:
+            # raw scores of strangers may all be high: their mean ratio is lowered to at most 1
+            llr -= np.maximum(log_mean_ratio(llr), 0)[:, None]
+        return scores, llr, problems
+
+    def estimate_prior(self, queries: Samples, names: Sequence[str] | None = None) -> float:
+        """Estimate the share of queries whose writer has an account, see :meth:`prior_of`.
 
         Parameters
         ----------
         queries, names : as in :meth:`rank`
         """
-        if len(queries) < ENOUGH or not self.normalised:
+        _, llr, problems = self.compare(queries, _names_of(queries, names))
+        return self.prior_of(llr[problems == ""])
+
+    def prior_of(self, llr: np.ndarray) -> float:
+        """Return the share of queries whose writer has an account in the gallery.
+
+        It is the one that agrees best with the likelihood ratios, see
+        :func:`helpers.evaluation.calibration.estimate_prior`. Where there are fewer than ENOUGH
+        queries, or the gallery does not normalise, it is the prior of LINK_COSTS.
+
+        Parameters
+        ----------
+        llr : (Q, T), result of :meth:`compare` for queries that can be judged
+        """
+        if len(llr) < ENOUGH or not self.normalised:
             return LINK_COSTS.prior
-        if names is None:
-            names = [""] * len(queries)
-        own_column = self.columns(names)
-        self._reuse_vectors(queries, own_column)
-        not_ranked = self._not_ranked(names)
-        mean_ratios = []
-        for part, block in self._score_blocks(queries, own_column):
-            llr = self.llr(block, queries.count[part][:, None])
-            for row, columns in enumerate(not_ranked[part]):
-                llr[row, columns] = -np.inf
-            llr[:, self.problems != ""] = -np.inf
-            compared = np.isfinite(llr).sum(1) + self.beyond
-            mean_ratios.append(logsumexp(llr, 1) - np.log(np.maximum(compared, 1)))
-        is_judged = self.problems_of(queries, own_column) == ""
-        if is_judged.sum() < ENOUGH:
-            return LINK_COSTS.prior
-        return estimate_prior(np.concatenate(mean_ratios)[is_judged])
+        return estimate_prior(log_mean_ratio(llr, self.beyond))
 
     def rank(
         self,
@@ -249,10 +283,7 @@ class AccountGallery:
     ) -> pd.DataFrame:
         """Rank the k most likely accounts of each query, and give the probability of none.
 
-        The probabilities assume that one account belongs to the writer of the query, or none. With
-        prior p, T accounts (``beyond`` included), the likelihood ratio L_t of target t and the sum
-        S of all ratios, the probability of t is ``(p / T) L_t / (1 - p + (p / T) S)``. What these
-        probabilities leave of 1 is the probability of none.
+        The probabilities are those of :func:`posterior`; what they leave of 1 is that of none.
 
         Parameters
         ----------
@@ -321,22 +352,13 @@ class AccountGallery:
         )
         return answers.join(best.drop(columns=["query", "rank", "linked"]))
 
+    @cached_property
+    def _column_of_name(self):
+        return {name: column for column, name in enumerate(self.names)}
+
     def columns(self, names: Sequence[str]) -> np.ndarray:
         """Return the number, from 0, of the account with each name; -1 where there is none."""
-        column_of_name = {name: column for column, name in enumerate(self.names)}
-        return np.array([column_of_name.get(name, -1) for name in names], int)
-
-    def _score_blocks(self, queries, own_column):
-        """Yield blocks of scores; those of few pairs are kept, as prior and ranking need the same.
-
-        Blocks that are kept must not be changed.
-        """
-        blocks = partial(self.model.scores, queries, self.targets, MAX_TOKENS, own_column)
-        if len(queries) * len(self) > MAX_KEPT_SCORES:
-            yield from blocks()
-            return
-        key = ("scores", self.model, queries, own_column.tobytes())
-        yield from self.embeddings.once(key, partial(_copied, blocks))
+        return np.array([self._column_of_name.get(name, -1) for name in names], int)
 
     def _reuse_vectors(self, queries, own_column):
         """Take the vectors of queries from the targets, where all of them are targets, too."""
@@ -349,20 +371,6 @@ class AccountGallery:
             gallery = member.gallery(self.targets, MAX_TOKENS)
             rows = gallery.rows[own_column]
             member.embeddings.put(gallery.encoder, queries, MAX_TOKENS, rows)
-
-    def _not_ranked(self, names):
-        """Return for each query, by its name, the columns of accounts that it is not compared with.
-
-        They are its own account, and those that are known to be another person's.
-        """
-        excluded = {name: [name] for name in names}
-        for first, second in self.apart:
-            if first in excluded:
-                excluded[first].append(second)
-            if second in excluded:
-                excluded[second].append(first)
-        columns = {name: self.columns(excluded[name]) for name in excluded}
-        return [columns[name][columns[name] >= 0] for name in names]
 
     def accounts(self, names: Sequence[str]) -> Samples:
         """Return the samples of named accounts, to be used as queries.
@@ -385,84 +393,94 @@ class AccountGallery:
 
         The index of both tables is the number of the query, from 0.
         """
-        if names is None:
-            names = [f"query {number}" for number in range(len(queries))]
+        names = _names_of(queries, names)
         if len(names) != len(queries) or k < 1 or not len(names):
             raise ValueError(
                 f"{len(queries)} queries have {len(names)} names, and {k} answers are asked for"
             )
-        own_column = self.columns(names)
-        self._reuse_vectors(queries, own_column)
-        not_ranked = self._not_ranked(names)
-        problems = self.problems_of(queries, own_column)
-        candidates = []
-        nobody_chance = np.empty(len(names))
-        for part, block in self._score_blocks(queries, own_column):
-            for number, scores in enumerate(block, part.start):
-                llr = self.llr(scores, queries.count[number])
-                llr[not_ranked[number]] = -np.inf
-                if not problems[number]:
-                    llr[self.problems != ""] = -np.inf
-                best, nobody_chance[number] = self._best(scores, llr, k, costs)
-                if problems[number]:
-                    best[["llr", "probability"]] = np.nan
-                    best["linked"] = False
-                    nobody_chance[number] = np.nan
-                best["query"] = names[number]
-                best["query_posts"] = queries.count[number]
-                candidates.append(best.set_axis([number] * len(best)))
+        scores, llr, problems = self.compare(queries, names)
+        probability, nobody_chance = posterior(llr, costs.prior, self.beyond)
+        best = likeliest(scores, llr, k)
+        number = np.repeat(np.arange(len(names)), best.shape[1])
+        target = best.ravel()
+        candidates = pd.DataFrame(
+            {
+                "query": np.asarray(names, object)[number],
+                "target": self.names[target],
+                "rank": np.tile(1 + np.arange(best.shape[1]), len(names)),
+                "score": scores[number, target],
+                "llr": llr[number, target],
+                "probability": probability[number, target],
+                "query_posts": queries.count[number],
+                "target_posts": self.targets.count[target],
+            },
+            index=number,
+        )
+        candidates = candidates[candidates.llr != NOT_COMPARED].copy()
+        is_unjudged = problems != ""
+        candidates.loc[is_unjudged[candidates.index], ["llr", "probability"]] = np.nan
+        candidates["linked"] = candidates.probability >= costs.min_probability
         nobody = pd.DataFrame(
             {
                 "query": names,
                 "target": NOBODY,
-                "probability": nobody_chance,
+                "probability": np.where(is_unjudged, np.nan, nobody_chance),
                 "linked": False,
                 "query_posts": queries.count,
             }
         )
-        return pd.concat(candidates)[COLUMNS], nobody
-
-    def _best(self, scores, llr, k, costs) -> tuple[pd.DataFrame, float]:
-        """Return the k most likely of T accounts for one query, and the probability of none.
-
-        ``scores`` and ``llr`` are (T,); llr is -inf where the target is the query itself.
-        """
-        count = int(np.isfinite(llr).sum())
-        best = np.lexsort((scores, llr))[::-1][: min(k, count)]
-        if not self.normalised:
-            # raw scores of strangers may all be high: their mean ratio is lowered to at most 1
-            llr = llr - max(logsumexp(llr) - np.log(max(count, 1)), 0)
-        log_chances = np.log(costs.prior / max(count + self.beyond, 1)) + llr
-        log_none = np.log1p(-costs.prior)
-        log_total = np.logaddexp(logsumexp(log_chances), log_none)
-        chances = np.exp(log_chances[best] - log_total)
-        frame = pd.DataFrame(
-            {
-                "target": self.names[best],
-                "rank": 1 + np.arange(len(best)),
-                "score": scores[best],
-                "llr": llr[best],
-                "probability": chances,
-                "linked": chances >= costs.min_probability,
-                "target_posts": self.targets.count[best],
-            }
-        )
-        return frame, np.exp(log_none - log_total)
+        return candidates[COLUMNS], nobody
 
 
-def _copied(blocks):
-    """Return all blocks of scores; each is overwritten by the next one where it is made."""
-    return [(part, scores.copy()) for part, scores in blocks()]
+def _names_of(queries, names):
+    """Return the names of queries, by default "query 0", "query 1" and so on."""
+    if names is None:
+        return [f"query {number}" for number in range(len(queries))]
+    return names
 
 
-def equal_queries(ranking: pd.DataFrame) -> list[str]:
-    """Return the queries whose ranked accounts all have the same likelihood ratio, to EQUAL_LLR.
+def likeliest(scores: np.ndarray, llr: np.ndarray, k: int) -> np.ndarray:
+    """Return the numbers (Q, k) of the likeliest targets, the best first; fewer than k if T is.
 
     Parameters
     ----------
-    ranking : DataFrame
-        result of :meth:`AccountGallery.rank`
+    scores, llr : (Q, T); targets of equal ratios are told apart by their scores
+    k : number of targets
     """
-    ratios = ranking.dropna(subset="llr").groupby("query", sort=False).llr
-    spread = ratios.max() - ratios.min()
-    return list(spread.index[(spread < EQUAL_LLR) & (ratios.count() > 1)])
+    return np.lexsort((scores, llr))[:, ::-1][:, :k]
+
+
+def log_mean_ratio(llr: np.ndarray, beyond: int = 0) -> np.ndarray:
+    """Return the logarithm (Q,) of the mean likelihood ratio of the targets that are compared.
+
+    Parameters
+    ----------
+    llr : (Q, T), -inf for targets that are not compared
+    beyond : number of more targets whose ratio is 0
+    """
+    compared = np.isfinite(llr).sum(1) + beyond
+    return logsumexp(llr, 1) - np.log(np.maximum(compared, 1))
+
+
+def posterior(llr: np.ndarray, prior: float, beyond: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probability that a target is the query's account, and that none is.
+
+    One target belongs to the writer of the query, or none. With prior p, T targets (``beyond``
+    included), the likelihood ratio L_t of target t and the sum S of all ratios, the probability of
+    t is ``(p / T) L_t / (1 - p + (p / T) S)``.
+
+    Parameters
+    ----------
+    llr : (Q, T), -inf for targets that are not compared
+    prior : probability that the writer of a query has a target
+    beyond : number of more targets whose ratio is 0
+
+    Returns
+    -------
+    (Q, T) and (Q,)
+    """
+    compared = np.isfinite(llr).sum(1, keepdims=True) + beyond
+    log_odds = np.log(prior / np.maximum(compared, 1)) + llr
+    log_nobody = np.log1p(-prior)
+    log_total = np.logaddexp(logsumexp(log_odds, 1, keepdims=True), log_nobody)
+    return np.exp(log_odds - log_total), np.exp(log_nobody - log_total[:, 0])

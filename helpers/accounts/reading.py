@@ -440,22 +440,18 @@ def as_listed(accounts: Iterable[str], names: Iterable[str]) -> list[str]:
     names : iterable of str
         all accounts of the list.
     """
-    accounts = list(accounts)
     listed = set(names)
-    pseudonyms = [pseudonym_of(account) for account in accounts]
-    by_pseudonym = {}
-    if not listed.issuperset(pseudonyms):  # the list keeps names, or somebody wrote a pseudonym
-        by_pseudonym = {pseudonym_of(name): name for name in listed}
+    of_pseudonym = {pseudonym_of(name): name for name in listed}
     listed_accounts = []
-    for account, pseudonym in zip(accounts, pseudonyms, strict=True):
+    for account in accounts:
+        pseudonym = pseudonym_of(account)
         if pseudonym in listed:
             listed_accounts.append(pseudonym)
         elif account in listed:
             listed_accounts.append(account)
-        elif account in by_pseudonym:
-            listed_accounts.append(by_pseudonym[account])
         else:
-            listed_accounts.append(by_pseudonym.get(pseudonym, pseudonym))
+            by_name = of_pseudonym.get(pseudonym, pseudonym)
+            listed_accounts.append(of_pseudonym.get(account, by_name))
     return listed_accounts
 
 

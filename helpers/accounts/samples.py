@@ -149,6 +149,26 @@ def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
     return [tokenizer.decode(store.tokens[begin:end]) for begin, end in zip(begins, ends)]
 
 
+def with_signatures(samples: Samples, signatures: list[str], tokenizer) -> Samples:
+    """Return the samples, with a signature under every post of the first accounts.
+
+    Parameters
+    ----------
+    samples : Samples
+        of any number of accounts.
+    signatures : list of str
+        the signature of the first account, of the second, and so on; other accounts get none.
+    tokenizer : Tokenizer
+        has made the tokens of the store.
+    """
+    texts = []
+    for first, count in zip(samples.first, samples.count):
+        texts.append(texts_of(samples.store, np.arange(first, first + count), tokenizer))
+    for account, signature in enumerate(signatures):
+        texts[account] = [f"{text} {signature}" for text in texts[account]]
+    return samples_of(texts, tokenizer)
+
+
 def whole_accounts(store: TokenStore) -> Samples:
     """Return one sample per account of a store, of all its posts.
 
@@ -196,7 +216,7 @@ def spread_posts(
 
 
 def halves(
-    store: TokenStore, min_posts: int, max_posts: int = MOST_POSTS
+    store: TokenStore, min_posts: int, max_posts: int = MOST_POSTS, distant: bool = False
 ) -> tuple[Samples, Samples]:
     """Cut each account into an older and a newer half, which stand for two accounts of one person.
 
@@ -209,7 +229,11 @@ def halves(
     min_posts : int
         minimum number of posts per half; accounts with fewer than twice as many are left out.
     max_posts : int
-        maximum number of posts per half; the posts next to the cut are taken.
+        maximum number of posts per half.
+    distant : bool
+        of a longer account take the first and the last posts, not those next to the cut. They are
+        as far apart as its posts allow, and stand for two accounts more strictly: one conversation
+        may go on from half to half. Both halves then have the same number of posts.
 
     Returns
     -------
@@ -218,37 +242,15 @@ def halves(
     total = store.posts_per_author()
     accounts = np.flatnonzero(total >= 2 * min_posts)
     total = total[accounts]
-    middle = store.author_offsets[accounts] + total // 2
+    first = store.author_offsets[accounts]
     older = np.minimum(total // 2, max_posts)
+    if distant:
+        older_half = Samples(store, first, older, accounts)
+        return older_half, Samples(store, first + total - older, older, accounts)
+    middle = first + total // 2
     newer = np.minimum(total - total // 2, max_posts)
     older_half = Samples(store, middle - older, older, accounts)
     return older_half, Samples(store, middle, newer, accounts)
-
-
-def distant_halves(store: TokenStore, min_posts: int, max_posts: int) -> tuple[Samples, Samples]:
-    """Return the first and the last posts of each account, as far apart as its posts allow.
-
-    They stand for two accounts of one person more strictly than :func:`halves`, in which one
-    conversation may go on.
-
-    Parameters
-    ----------
-    store : TokenStore
-        posts of the accounts.
-    min_posts : int
-        minimum number of posts per half; accounts with fewer than twice as many are left out.
-    max_posts : int
-        maximum number of posts per half.
-
-    Returns
-    -------
-    The first and the last posts, in the same order of accounts.
-    """
-    total = store.posts_per_author()
-    accounts = np.flatnonzero(total >= 2 * min_posts)
-    count = np.minimum(total[accounts] // 2, max_posts)
-    first = Samples(store, store.author_offsets[accounts], count, accounts)
-    return first, Samples(store, store.author_offsets[accounts + 1] - count, count, accounts)
 
 
 def last_posts(samples: Samples, posts: int) -> Samples:

@@ -15,8 +15,8 @@ from ..evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig
 from ..evaluation.models import Model
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
-from .languages import ENGLISH
-from .samples import MAX_TOKENS, distant_halves, halves, last_posts
+from .samples import MAX_TOKENS, halves, last_posts
+from .unjudged import ENGLISH
 
 SIZES = (4, 8, 16, 32)  # numbers of posts per sample on which the use without a gallery is fitted
 # numbers of posts of an account, at most, in the lists on which the use of a gallery is fitted
@@ -357,9 +357,9 @@ def fit_list_scoring(
     """
     if config.match is not None:  # scores that say nothing, see fit_gallery_scoring
         return config
-    first, last = distant_halves(store, LIST_POSTS, LIST_POSTS)
+    first, last = halves(store, LIST_POSTS, LIST_POSTS, distant=True)
     if len(first) < min_accounts:
-        first, last = distant_halves(store, *HALF_POSTS)
+        first, last = halves(store, *HALF_POSTS, distant=True)
     scores = model.score_matrix(first, last, MAX_TOKENS)
     return replace(config, match=fit_match(scores, expected_slope=LOG_ODDS_SLOPE))
 

@@ -30,7 +30,6 @@ FEW = "accounts_with_few_posts"
 ONE_FORM = "accounts_of_one_form"
 PASSAGES = "accounts_of_shared_passages"
 BOTH_LISTS = "accounts_of_passages_in_both_lists"
-NOT_JUDGED = "accounts_not_judged"
 # what is said after "2 accounts are set aside,"; the keys count them in a data card
 REASONS = {
     BOTS: "with the name of a bot",
@@ -42,7 +41,6 @@ REASONS = {
     PASSAGES: f"with fewer than {MIN_POSTS} posts whose words do not stand in other posts, too",
     BOTH_LISTS: f"with fewer than {MIN_POSTS} posts whose words do not stand in the other list, "
     "too",
-    NOT_JUDGED: "which cannot be judged",
 }
 
 
@@ -68,22 +66,6 @@ def set_aside_rows(
     """
     frame = pd.DataFrame({"account": list(accounts), "posts": list(posts)})
     return frame.astype({"posts": int}).assign(reason=reason, detail=details)[COLUMNS]
-
-
-def problem_text(reason: str, detail: str) -> str:
-    """Return why an account is set aside, as a table says it.
-
-    Parameters
-    ----------
-    reason : str
-        one of REASONS
-    detail : str
-        what else is said of the account
-    """
-    text = REASONS[reason].removeprefix("with ")
-    if detail:
-        text += f" ({detail})"
-    return text
 
 
 def accounts_without_posts(

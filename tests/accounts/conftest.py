@@ -2,9 +2,9 @@
 
 import pytest
 
-from helpers.accounts import answer_record, reading
-from helpers.accounts.answers import answer_question
+from helpers.accounts import page, reading
 from helpers.accounts.encoder import AuthorEncoder
+from helpers.accounts.match import answer_question
 from helpers.core.paths import Run
 from helpers.sources.demo import write_demo_csv
 
@@ -42,4 +42,4 @@ def answer(mine, encoder):
 
 @pytest.fixture(scope="session")
 def record(answer):
-    return answer_record.answer_record(answer, "posts.csv", "open-small")
+    return page.answer_record(answer, ["posts.csv"], "open-small")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import helpers
-from helpers.accounts import weights
+from helpers.accounts import encoder as weights
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.samples import halves
 from helpers.accounts.scoring import ScoringConfig

@@ -3,8 +3,8 @@
 import re
 
 from helpers.accounts.contributions import contributions
+from helpers.accounts.evidence import highlight
 from helpers.accounts.gallery import AccountGallery
-from helpers.accounts.highlight import highlight
 
 
 def test_words_of_the_topic_are_underlined_and_escaped(encoder):

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import match_page
+from helpers.accounts import page
 from helpers.accounts.__main__ import main
 from helpers.accounts.commands import CARE
-from helpers.accounts.gallery import equal_queries
-from helpers.accounts.list_matching import COLUMNS
+from helpers.accounts.match import LINKED, PAIR_COLUMNS
 from helpers.accounts.reading import own_names, pseudonym_of
 from helpers.core import paths
 from helpers.core.messages import DEFECT
@@ -95,12 +94,6 @@ def test_lost_rows_and_dates_without_hours_are_said(invented, tmp_path, capsys):
     assert "only one of the files has times" in capsys.readouterr().err
 
 
-def test_queries_of_equal_ratios_are_named():
-    ratios = {"a": [2.0, 2.0005], "b": [2.0, 1.0], "c": [0.5], "d": [0.0, 0.0, 0.0]}
-    rows = [(query, ratio) for query, llr in ratios.items() for ratio in [*llr, np.nan]]
-    assert equal_queries(pd.DataFrame(rows, columns=["query", "llr"])) == ["a", "d"]
-
-
 def test_accounts_may_have_names_that_look_like_pseudonyms(tmp_path, invented, capsys):
     """Of this project's own tables, read again; the decided pair becomes one account."""
     frame = pd.read_csv(invented)
@@ -137,7 +130,7 @@ def two_lists(tmp_path_factory):
 @pytest.fixture
 def little_work(monkeypatch):
     """Less evidence is shown, and less is fitted: how well it is fitted is tested elsewhere."""
-    monkeypatch.setattr(match_page, "MAX_SHOWN", 2)
+    monkeypatch.setattr(page, "MAX_SHOWN", 2)
     monkeypatch.setattr(match_fitting, "FIT_LISTS", dict.fromkeys(match_fitting.FIT_LISTS, 1))
 
 
@@ -145,25 +138,28 @@ def run_match(folder, capsys, *arguments):
     """Run the command in silence on files of a folder; return its pairs and its words."""
     words = [str(folder / word) if word.endswith(".csv") else word for word in arguments]
     assert main(["match", *words]) == 0
-    return pd.read_csv(paths.Run("mine").folder / "matches.csv"), capsys.readouterr().out
+    return pd.read_csv(paths.Run("match").folder / "pairs.csv"), capsys.readouterr().out
 
 
 def test_match(two_lists, tmp_path, capsys, monkeypatch, little_work):
     # lists are drawn for the fit in the order of pseudonyms, so what is found depends on the key
     monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "0" * 64)
     pairs, printed = run_match(two_lists, capsys, "a.csv", "b.csv", "--names")
-    assert list(pairs.columns) == COLUMNS
-    assert pairs.linked.sum() > 10
-    assert (pairs.account_a == pairs.account_b)[pairs.linked].all()
-    for words in ("We estimate that", " pairs are linked.", "probably without a partner", CARE):
+    assert list(pairs.columns) == PAIR_COLUMNS
+    linked = pairs[pairs.state == LINKED]
+    assert len(linked) > 10 and (linked.account_a == linked.account_b).all()
+    said = ("We assume that", " pairs of accounts are linked", "probably without a partner", CARE)
+    for words in said:
         assert words in printed
-    assert re.search("probabilities are fitted on 3[0-4] accounts of list [AB]", printed)
-    out = tmp_path / "outputs" / "mine"
-    page = (out / "matches.html").read_text()
-    assert match_page.TITLE in page and "Who of a.csv is who in b.csv?" in page
-    assert f'<summary><b>1</b> <span class="name">{pairs.account_a[0]}</span>' in page
+    assert re.search("probabilities were fitted on 3[0-4] accounts of list [AB]", printed)
+    out = tmp_path / "outputs" / "match"
+    html = (out / "report.html").read_text()
+    assert "<title>Two lists: a.csv and b.csv" in html and "Who of a.csv is who in b.csv?" in html
+    assert f'<summary><b>1</b> <span class="name">{pairs.account_a[0]}</span>' in html
+    accounts = pd.read_csv(out / "accounts.csv")
+    assert accounts.list.value_counts().to_dict() == {"A": 34, "B": 34}
     log = json.loads((out / "asked.jsonl").read_text())
-    assert len(log["asked"]) == 34 and len(log["linked"]) == pairs.linked.sum()
+    assert len(log["asked"]) == 34 and len(log["linked"]) == len(linked)
     assert log["asked"][0].startswith("u"), "logs hold pseudonyms"
     assert not [path for path in out.rglob("*") if path.stat().st_mode & 0o077]
 
@@ -174,20 +170,22 @@ def test_match(two_lists, tmp_path, capsys, monkeypatch, little_work):
     one_file, printed = run_match(two_lists, capsys, "all.csv", "--side", "year", "--names")
     pd.testing.assert_frame_equal(in_order(one_file), in_order(pairs))
     assert "List A (all.csv where year is 2001): 34 accounts." in printed
-    copies = [path for path in (tmp_path / "outputs").rglob("*.csv") if path.name != "matches.csv"]
-    assert not copies and not list((tmp_path / "outputs" / ".names").rglob("*.parquet"))
+    tables = {path.name for path in (tmp_path / "outputs").rglob("*.csv")}
+    assert tables == {"pairs.csv", "accounts.csv", "same_texts.csv"} and not list(
+        (tmp_path / "outputs" / ".names").rglob("*.parquet")
+    )
 
 
 def in_order(pairs):
     """The same pairs in an order that does not depend on which side is which."""
-    return pairs[COLUMNS].sort_values(["account_a", "account_b"], ignore_index=True)
+    return pairs[PAIR_COLUMNS].sort_values(["account_a", "account_b"], ignore_index=True)
 
 
 def test_match_heeds_decisions(two_lists, tmp_path, capsys, little_work):
     path = tmp_path / "decisions.csv"
     decisions = ["demo-0001,demo-0003,same", "demo-0005,demo-0005,different", "x,y,later"]
     path.write_text("\n".join(["account_b,account_a,decision", *decisions]))
-    arguments = ["--decisions", str(path), "--overlap", "0.9", "--out", str(tmp_path / "o.csv")]
+    arguments = ["--decisions", str(path), "--overlap", "0.9"]
     words = [str(two_lists / "a.csv"), str(two_lists / "b.csv")]
     assert main(["match", *words, *arguments, "--accounts", "demo-0007"]) == 0
     printed = capsys.readouterr().out
@@ -195,17 +193,15 @@ def test_match_heeds_decisions(two_lists, tmp_path, capsys, little_work):
     asked = pseudonym_of("demo-0007")
     table = [line for line in printed.splitlines() if re.fullmatch(r"u\w{16} +u\w{16} .*", line)]
     assert table and all(asked in line for line in table)
-    assert "You say that 90.0% of the accounts" in printed and "demo-" not in printed
-    pairs = pd.read_csv(tmp_path / "o.csv")
-    known = pairs[pairs.known]
+    assert "We assume that 90% of the accounts of the shorter list" in printed
+    assert "demo-" not in printed and "not used: y, x." in printed
+    pairs = pd.read_csv(paths.Run("match").folder / "pairs.csv")
+    known = pairs[pairs.decision == "same"]
     assert known.account_a.tolist() == [pseudonym_of("demo-0003")]
-    assert known.account_b.tolist() == [pseudonym_of("demo-0001")] and known.linked.all()
+    assert known.account_b.tolist() == [pseudonym_of("demo-0001")]
+    assert known.state.tolist() == [LINKED]
     apart = pseudonym_of("demo-0005")
     assert not ((pairs.account_a == apart) & (pairs.account_b == apart)).any()
-    assert main(["match", *words, "--out", words[0], "--force"]) == 1
-    assert "is the file to read" in capsys.readouterr().err
-    assert main(["match", *words, "--out", str(path)]) == 1
-    assert "exists: name another file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -216,8 +212,8 @@ def test_match_heeds_decisions(two_lists, tmp_path, capsys, little_work):
         (["all.csv", "--side", "city"], "has no column 'city'; it has nick, written"),
         (["all.csv", "--side", "nick"], "it has 36: 'demo-0001', 'demo-0002', 'demo-0003', "),
         (["a.csv", "--side", "year"], "it has 1: '2001'"),
-        (["a.csv", "b.csv", "--overlap", "1.5"], "--overlap 1.5: a share above 0"),
-        (["a.csv", "b.csv", "--out", "pairs.html"], "--out pairs.html: name a CSV file"),
+        (["a.csv", "b.csv", "--overlap", "1.5"], "'overlap' is 1.5"),
+        (["a.csv", "b.csv", "--accounts", "who?"], "who? is in neither list"),
         (["a.csv", "a.csv"], "list A has 0 accounts with enough posts"),
     ],
 )

@@ -8,8 +8,8 @@ import urllib.request
 
 import pytest
 
-from helpers.accounts.answer_page import render
-from helpers.accounts.decided_pairs import read_decisions
+from helpers.accounts.decisions import read_decisions
+from helpers.accounts.templates import render
 
 websocket = pytest.importorskip("websocket")
 BROWSERS = ("chromium", "google-chrome", "chromium-browser")

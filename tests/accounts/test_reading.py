@@ -13,7 +13,13 @@ from backports import zstd
 
 from helpers.accounts import columns, reading, validation
 from helpers.accounts.gallery import NOBODY, AccountGallery
-from helpers.accounts.samples import UNKNOWN_TOPIC, NoPosts, samples_of, texts_of
+from helpers.accounts.samples import (
+    UNKNOWN_TOPIC,
+    NoPosts,
+    samples_of,
+    texts_of,
+    with_signatures,
+)
 from helpers.core.paths import Run
 from helpers.corpus.collect import parts_folder
 from tests.accounts.subsets import subset_of_accounts
@@ -203,7 +209,7 @@ def test_more_posts_are_more_likely_found(mine, encoder):
 def test_a_signature_is_under_every_post_of_the_first_accounts_alone(encoder):
     posts = [["one post", "another"], ["a third"], ["a fourth"]]
     samples = samples_of(posts, encoder.tokenizer)
-    signed = validation.with_signatures(samples, ["Best, A", "Cheers"], encoder.tokenizer)
+    signed = with_signatures(samples, ["Best, A", "Cheers"], encoder.tokenizer)
     texts = texts_of(signed.store, np.arange(4), encoder.tokenizer)
     expected = ["one post Best, A", "another Best, A", "a third Cheers", "a fourth"]
     assert [text.strip() for text in texts] == expected and list(signed.count) == [2, 1, 1]

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.accounts import reading
 from helpers.accounts.__main__ import main
-from helpers.accounts.same_texts import find_same_texts
+from helpers.accounts.decisions import find_same_texts
 from helpers.core import paths
 from helpers.corpus import collect
 from helpers.sources.demo import write_demo_csv

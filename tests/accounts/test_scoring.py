@@ -8,7 +8,7 @@ from scipy.special import logit
 from helpers.accounts import scoring
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
-from helpers.accounts.samples import distant_halves
+from helpers.accounts.samples import halves
 from helpers.evaluation.calibration import (
     BELIEVED_QUERIES,
     MAX_PRIOR,
@@ -20,7 +20,7 @@ from helpers.evaluation.calibration import (
 
 def test_distant_halves_are_the_first_and_the_last_posts(make_store):
     store = make_store([3, 8, 21, 200])
-    first, last = distant_halves(store, 4, 32)
+    first, last = halves(store, 4, 32, distant=True)
     assert first.authors.tolist() == last.authors.tolist() == [1, 2, 3]
     assert first.count.tolist() == last.count.tolist() == [4, 10, 32]
     assert (first.first - store.author_offsets[first.authors]).tolist() == [0, 0, 0]
@@ -97,7 +97,7 @@ def test_own_accounts_move_the_ratios_along_a_line(encoder, mine):
 
 
 def test_few_accounts_move_the_line_less(encoder, mine):
-    first, last = distant_halves(mine.store, *scoring.OWN_POSTS)
+    first, last = halves(mine.store, *scoring.OWN_POSTS, distant=True)
     scores = encoder.model(True, mine.hours).score_matrix(first, last, 128) * 3
     slopes = []
     for count in (2, len(first)):
@@ -110,7 +110,7 @@ def test_few_accounts_move_the_line_less(encoder, mine):
 
 
 def test_scores_that_say_nothing_are_no_evidence(encoder, mine):
-    first, last = distant_halves(mine.store, *scoring.OWN_POSTS)
+    first, last = halves(mine.store, *scoring.OWN_POSTS, distant=True)
     of_others = last[np.roll(np.arange(len(last)), 1)]
     scores = encoder.model(True, mine.hours).score_matrix(first, of_others, 128)
     rows = np.arange(len(first))

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.accounts import reading, set_aside
 from helpers.accounts.__main__ import main
-from helpers.accounts.answer_record import set_aside_record
+from helpers.accounts.page import set_aside_record
 from helpers.core import paths
 from helpers.sources.demo import write_demo_csv
 
@@ -75,8 +75,9 @@ def test_mine_has_a_row_for_every_account_and_says_who_is_set_aside(odd_accounts
     for group in record:
         assert group["sentence"] in printed and group["sentence"] in visible(page)
     for name, reason in REASONS.items():
-        detail = "12 of 12 posts" if reason == set_aside.ONE_FORM else ""
-        assert table.problem[name] == set_aside.problem_text(reason, detail)
+        detail = " (12 of 12 posts)" if reason == set_aside.ONE_FORM else ""
+        text = set_aside.REASONS[reason].removeprefix("with ")
+        assert table.problem[name] == text + detail
         assert f"{name} " in visible(page) and name in printed
     assert "<b>build" not in page and "[deleted]" not in table.index
 
@@ -92,7 +93,7 @@ def test_match_names_who_is_set_aside_of_each_list(odd_accounts, tmp_path, capsy
     extra.to_csv(tmp_path / "sides.csv", mode="a", header=False, index=False)
     assert main(["match", str(tmp_path / "sides.csv"), "--side", "side", "--names"]) == 0
     printed = capsys.readouterr().out
-    page = visible((paths.Run("mine").folder / "matches.html").read_text("utf-8"))
+    page = visible((paths.Run("match").folder / "report.html").read_text("utf-8"))
     for name in REASONS:
         assert name in page and name in printed
     sentences = [line for line in printed.splitlines() if "set aside" in line]
@@ -120,7 +121,7 @@ def test_another_spelling_of_an_account_is_not_set_aside(
 
 def test_a_sentence_names_three_accounts_and_counts_the_rest():
     accounts = set_aside.set_aside_rows(list("abcde"), range(5), set_aside.BOTS)
-    (group,) = set_aside_record(accounts, {"e": "x\u202e"}, most=4, place=" of list A")
+    (group,) = set_aside_record(accounts.assign(list="A"), {"e": "x\u202e"}, most=4)
     assert group["sentence"] == (
         "5 accounts of list A are set aside, with the name of a bot: x\\u202e, d, c, 2 more."
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts.samples import distant_halves
+from helpers.accounts.samples import halves
 from helpers.core import paths, results
 from tests.factories import posts_table
 
@@ -72,7 +72,7 @@ def test_calibration_is_recorded_by_posts_and_accounts(encoder, posts, tmp_path,
     rows = results.read(tmp_path / "results").set_index(["label", "metric"])
     assert set(rows.index.get_level_values(0)) == {"8 posts, 40 accounts", "8 posts, all accounts"}
     assert rows.targets["8 posts, 40 accounts", "Cllr"] == 40
-    first, last = distant_halves(store, 8, 8)
+    first, last = halves(store, 8, 8, distant=True)
     scores = model.score_matrix(first, last, ship.MAX_TOKENS)
     llr = encoder.uses["gallery"].llr(scores, 8, 8, len(first))
     same = np.log2(1 + np.exp(-llr.diagonal())).mean()

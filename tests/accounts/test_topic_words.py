@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from helpers.accounts.contributions import topic_words
 from helpers.accounts.gallery import AccountGallery
-from helpers.accounts.topic_words import topic_words
 from helpers.sources import demo_writer
 
 

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import languages, unjudged
+from helpers.accounts import gallery as gallery_module
+from helpers.accounts import unjudged
 from helpers.accounts.__main__ import main
 from helpers.accounts.gallery import UNJUDGED, AccountGallery
+from helpers.accounts.match import LINKED
 from helpers.accounts.reading import read_posts
 from helpers.accounts.samples import texts_of
 from helpers.core import paths
@@ -119,13 +121,18 @@ def test_match_links_nobody_whom_the_encoder_cannot_read(
     posts_of_kinds[in_b == 0].to_csv(tmp_path / "a.csv", index=False)
     posts_of_kinds[in_b == 1].to_csv(tmp_path / "b.csv", index=False)
     assert main(["match", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--names"]) == 0
-    pairs = pd.read_csv(tmp_path / "mine" / "matches.csv")
+    pairs = pd.read_csv(tmp_path / "match" / "pairs.csv")
     assert not pairs.account_a.str.contains(", ").any()
     assert not pairs.account_b.str.contains(", ").any()
-    assert pairs.linked.any() and (pairs.linked <= (pairs.account_a == pairs.account_b)).all()
-    said = capsys.readouterr().out
-    for letter in "AB":
-        assert f"of list {letter} are set aside, which cannot be judged" in said
+    linked = pairs[pairs.state == LINKED]
+    assert len(linked) and (linked.account_a == linked.account_b).all()
+    accounts = pd.read_csv(tmp_path / "match" / "accounts.csv")
+    odd = accounts[accounts.account.str.contains(", ")]
+    unjudged_accounts = odd[odd.state == UNJUDGED]
+    assert set(unjudged_accounts.list) == {"A", "B"}
+    assert set(odd.state) <= {UNJUDGED, "set aside"} and odd.nobody.isna().all()
+    count = f"{len(unjudged_accounts)} accounts cannot be judged: "
+    assert count in capsys.readouterr().out
 
 
 def test_of_accounts_that_cannot_be_judged_nobody_is_told_a_probability(encoder, gallery):
@@ -153,7 +160,9 @@ def test_of_accounts_that_cannot_be_judged_nobody_is_told_a_probability(encoder,
 
 
 def test_a_language_counts_where_calibration_has_seen_accounts_enough(encoder, mine, monkeypatch):
-    monkeypatch.setattr(unjudged, "languages_of", lambda samples, _: ["Polish"] * len(samples))
+    monkeypatch.setattr(
+        gallery_module, "languages_of", lambda samples, _: ["Polish"] * len(samples)
+    )
     shipped = mine.gallery(encoder)
     assert set(shipped.problems) == {f"writes Polish, {unjudged.UNCHECKED}"}
     monkeypatch.setattr("helpers.accounts.encoder.languages_of", lambda *_: ["Polish"] * 30)
@@ -187,9 +196,9 @@ def test_the_language_of_short_posts_is_looked_for_in_more_of_them(encoder, monk
 
     def unsure_of_few(text):
         asked.append(text)
-        return languages.UNSURE if len(asked) == 1 else "English"
+        return unjudged.UNSURE if len(asked) == 1 else "English"
 
-    monkeypatch.setattr(languages, "language_of", unsure_of_few)
+    monkeypatch.setattr(unjudged, "language_of", unsure_of_few)
     gallery = AccountGallery.of(
         encoder, [[f"post {number} of mine" for number in range(40)]], ["a"]
     )

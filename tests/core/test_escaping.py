@@ -6,7 +6,7 @@ import re
 import pandas as pd
 import pytest
 
-from helpers.accounts.pages import script_fields
+from helpers.accounts.templates import FOLDER
 from helpers.core.escaping import FORMULA, unescape_formula, without_formulas
 
 FORMULAS = ["=SUM(A1)", "+1", "-2", "@ann", "\tx", "\rx", "\uff1dA1", "'=SUM(A1)", "''+1"]
@@ -30,4 +30,4 @@ def test_numbers_of_a_table_stay():
 
 
 def test_the_page_escapes_as_the_tables_do():
-    assert f"const formula = /^{FORMULA}/;" in script_fields()["script"]
+    assert f"const formula = /^{FORMULA}/;" in (FOLDER / "page.js").read_text("utf-8")

@@ -7,7 +7,7 @@ from functools import cache
 
 import pandas as pd
 
-from helpers.accounts import log, reading
+from helpers.accounts import page, reading
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core import results
 from helpers.core.paths import Run
@@ -88,7 +88,7 @@ def accounts(run):
     query = [own.names[0]]
     ranking = gallery.rank(gallery.accounts(query), query, 3)
     links = ranking.rename(columns={"query": "account_a", "target": "account_b"})
-    log.log_answer(run, query, links)
+    page.log_answer(run, query, links)
     return gallery
 
 

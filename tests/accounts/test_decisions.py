@@ -3,13 +3,12 @@
 import pandas as pd
 import pytest
 
-from helpers.accounts.decided_pairs import (
+from helpers.accounts.decisions import (
     COLUMNS,
     check_chains,
-    decided_pairs,
+    listed_decisions,
     read_decisions,
     unknown_accounts,
-    with_listed_names,
 )
 from helpers.accounts.reading import pseudonym_of
 from helpers.core.escaping import without_formulas
@@ -71,12 +70,15 @@ def test_accounts_are_found_in_two_lists(read):
     decisions = read(
         "Ann,Bob,same", "Eve,Dan,different", "Ann,Eve,later", "Ann,who?,same", "Ann,Bob,same"
     )
-    decided = decided_pairs(decisions, ["Dan", "Ann"], [pseudonym_of("Bob"), "Eve"])
-    assert decided.same.tolist() == [[1, 0]]
-    assert decided.different.tolist() == [[0, 1]], "Eve and Dan stand in the lists the other way"
-    assert decided.unknown == 1
-    swapped = decided_pairs(decisions, [pseudonym_of("Bob"), "Eve"], ["Dan", "Ann"])
-    assert swapped.same.tolist() == [[0, 1]] and swapped.different.tolist() == [[1, 0]]
+    bob = pseudonym_of("Bob")
+    listed = listed_decisions(decisions, ["Dan", "Ann"], [bob, "Eve"])
+    rows = ["Ann", bob, "same"], ["Dan", "Eve", "different"], ["Ann", "Eve", "later"]
+    assert listed.iloc[:3, :3].to_numpy().tolist() == list(rows), "Eve and Dan stand in reverse"
+    assert len(listed) == 4, "who? stands in no list"
+    swapped = listed_decisions(decisions, [bob, "Eve"], ["Dan", "Ann"])
+    assert swapped.account_a.tolist() == listed.account_b.tolist()
+    one_list = listed_decisions(decisions, ["Ann", "Bob"], ["Ann", "Bob"])
+    assert one_list.account_b.tolist() == ["Bob", "Bob"]
 
 
 LIKE_A_PSEUDONYM = ("u0123456789abcdef", "ufedcba9876543210")
@@ -88,8 +90,8 @@ def test_a_name_that_looks_like_a_pseudonym_is_a_name(read):
     assert not set(pseudonyms) & set(LIKE_A_PSEUDONYM)
     for first in (pseudonyms[0], LIKE_A_PSEUDONYM[0]):
         for second in (pseudonyms[1], LIKE_A_PSEUDONYM[1]):
-            assert decided_pairs(decisions, ["Ann", first], [second]).same.tolist() == [[1, 0]]
-    assert with_listed_names(decisions, pseudonyms).account_b[0] == pseudonyms[1]
+            listed = listed_decisions(decisions, ["Ann", first], [second])
+            assert listed.iloc[0, :2].tolist() == [first, second]
     with pytest.raises(ValueError, match="both 'same' and 'different'"):
         read(f"{','.join(LIKE_A_PSEUDONYM)},same", f"{','.join(pseudonyms)},different")
 
@@ -107,7 +109,7 @@ def test_a_name_that_is_a_formula_is_read_back(tmp_path):
     assert path.read_text().splitlines()[1].startswith("'=SUM(A1),''@Bob,same")
     decisions = read_decisions(path)
     assert decisions.iloc[0].to_dict() == values | {"when": ""}
-    assert decided_pairs(decisions, ["=SUM(A1)"], [pseudonym_of("'@Bob")]).same.tolist() == [[0, 0]]
+    assert len(listed_decisions(decisions, ["=SUM(A1)"], [pseudonym_of("'@Bob")])) == 1
 
 
 def test_a_chain_of_same_pairs_and_its_ends_apart_are_a_contradiction(tmp_path):

@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answer_page, answer_record, answer_text, answers, match_page
+from helpers.accounts import match
+from helpers.accounts import page as answer_page
 from helpers.accounts.__main__ import main
-from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED
-from helpers.accounts.commands import _write_matches
 from helpers.accounts.gallery import UNJUDGED
-from helpers.accounts.link_errors import LinkErrors
+from helpers.accounts.match import LIKELY, LINKED, NOT_LINKED
 from helpers.accounts.reading import pseudonym_of
 from helpers.accounts.samples import texts_of
+from helpers.accounts.templates import percent, render, sentences
+from helpers.accounts.validation import LinkErrors
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -35,13 +36,13 @@ def visible(page):
 
 
 def test_every_number_of_a_pair_is_that_of_the_tables(answer, record):
-    page = visible(answer_page.render(record))
-    shown = answer_record.shown_pairs(answer)
+    page = visible(render(record))
+    shown = answer_page.shown_pairs(answer)
     assert len(shown) == len(record["pairs"]) >= 3
     for row, pair in zip(shown.itertuples(), record["pairs"], strict=True):
         assert (pair["a"], pair["b"], pair["state"]) == (row.account_a, row.account_b, row.state)
         assert (pair["posts_a"], pair["posts_b"]) == (row.posts_a, row.posts_b)
-        text = answer_text.percent(row.probability)
+        text = percent(row.probability)
         assert f"{row.account_a} and {row.account_b} : {row.state}, probability {text}" in page
         total = sum(pair["systems"].values())
         assert total == pytest.approx(pair["score"], abs=1e-9)
@@ -62,7 +63,7 @@ def test_signs_are_in_as_many_posts_as_a_search_finds(answer, record):
         numbers = np.arange(sample.first[0], sample.first[0] + sample.count[0])
         texts[name] = texts_of(store, numbers, answer.gallery.encoder.tokenizer)
         hours[name] = pd.to_datetime(store.time[numbers], unit="s").hour
-    page = visible(answer_page.render(record))
+    page = visible(render(record))
     signs = 0
     for pair in record["pairs"]:
         for sign in [*pair["speaks_for"], *pair["speaks_against"]]:
@@ -84,7 +85,7 @@ def test_signs_are_in_as_many_posts_as_a_search_finds(answer, record):
 
 
 def test_nothing_of_the_demo_stands_on_the_page(record):
-    page = visible(answer_page.render(record))
+    page = visible(render(record))
     assert "invented" not in page and "banned" not in page and "Exercises" not in page
 
 
@@ -93,15 +94,15 @@ def test_hostile_names_and_posts_are_only_text(record):
         pair | {"a": HOSTILE, "key_a": HOSTILE, "note": HOSTILE, "decision": "later"}
         for pair in record["pairs"]
     ]
-    page = answer_page.render(record | {"pairs": pairs, "file": HOSTILE, "headline": HOSTILE})
+    page = render(record | {"pairs": pairs, "files": [HOSTILE], "headline": HOSTILE})
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
     assert page.count("<script>") == 1
-    name = answer_text.shown_name("x", {"x": "a\u202eb\x1b"})
+    name = answer_page.shown_name("x", {"x": "a\u202eb\x1b"})
     assert name == "a\\u202eb\\x1b"
 
 
 def test_only_the_page_s_own_script_may_run(record):
-    page = answer_page.render(record)
+    page = render(record)
     script = re.search(r"<script>(.*?)</script>", page, re.S)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in unescape(page)
@@ -120,10 +121,8 @@ def test_only_the_page_s_own_script_may_run(record):
 def test_the_headline_is_the_user_s_answer(answer, states, words):
     chances = [0.97, 0.93, 0.5][: len(states)]
     pairs = answer.pairs.head(len(states)).assign(state=states, probability=chances)
-    costs = answer.costs
-    if LINKED not in states:
-        costs = costs.model_copy(update={"prior": 0.001})  # so that no link is possible
-    headline = answer_text.headline(replace(answer, pairs=pairs, costs=costs))
+    changed = replace(answer, pairs=pairs, highest_probability=0.99 if LINKED in states else 0.1)
+    (headline,) = sentences("headline", answer_page.numbers(changed))
     assert headline.startswith(words)
     if states.count(LINKED) == 1:
         assert headline.endswith("linked, with a probability of 97%; a link needs 91%.")
@@ -132,11 +131,10 @@ def test_the_headline_is_the_user_s_answer(answer, states, words):
 
 
 def test_how_often_a_link_is_wrong_is_said_or_why_not(answer, record):
-    costs = answer.costs.model_copy(update={"prior": 0.1})
-    some = replace(answer, errors=LinkErrors(100, 60, 2, 1), costs=costs)
+    some = replace(answer, errors=LinkErrors(100, 60, 2, 1), prior=0.1)
 
     def said_of(changed):
-        return visible(answer_page.render(record | answer_record.numbers(changed)))
+        return visible(render(record | answer_page.numbers(changed)))
 
     text = said_of(some)
     assert "60 of the 100 were linked with their own half, 40 were missed" in text
@@ -165,29 +163,24 @@ def test_how_often_a_link_is_wrong_is_said_or_why_not(answer, record):
 )
 def test_the_next_step_follows_from_the_states(record, count, step):
     counts = dict.fromkeys(record["counts"], 0) | {count: 2}
-    page = visible(answer_page.render(record | {"counts": counts, "highest_probability": 0.1}))
+    page = visible(render(record | {"counts": counts, "highest_probability": 0.1}))
     assert step in page
     assert ("Decide at each pair below" in page) == (count != UNJUDGED)
 
 
 def test_probabilities_are_never_rounded_to_certainty():
-    assert answer_text.percent(0.9999) == "over 99%" and answer_text.percent(0.0) == "under 1%"
-    assert answer_text.percent(0.851) == "85%"
+    assert percent(0.9999) == "over 99%" and percent(0.0) == "under 1%"
+    assert percent(0.851) == "85%"
 
 
 def test_no_name_is_a_formula_in_a_table(answer, record, tmp_path):
     name = answer.pairs.account_a[0]
     answer = replace(answer, shown_names={name: "=SUM(A1)"})
-    answer_page.write_answer(answer, record, tmp_path)
+    answer_page.write_page(answer, record, tmp_path)
     pairs = pd.read_csv(tmp_path / "pairs.csv")
     accounts = pd.read_csv(tmp_path / "accounts.csv")
     assert pairs.account_a[0] == "'=SUM(A1)" and "'=SUM(A1)" in set(accounts.account)
     assert pairs.probability.dtype == float
-    targets = [tmp_path / name for name in ("matches.csv", "matches.html")]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(match_page, "render_matches", str)
-        _write_matches(*targets, pd.DataFrame({"account_a": ["@ann"], "llr": [-1.0]}), record)
-    assert (tmp_path / "matches.csv").read_text() == "account_a,llr\n'@ann,-1.0\n"
 
 
 def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys):
@@ -223,25 +216,26 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
 def test_pairs_that_are_not_shown_are_counted(answer, record):
     many = answer.pairs.head(25)
     for state, shown in ((LINKED, 20), (LIKELY, 10), (NOT_LINKED, 3)):
-        pairs = answer_record.shown_pairs(replace(answer, pairs=many.assign(state=state)))
+        pairs = answer_page.shown_pairs(replace(answer, pairs=many.assign(state=state)))
         assert len(pairs) == shown
-    page = visible(answer_page.render(record | {"pairs_more": 4}))
+    page = visible(render(record | {"pairs_more": 4}))
     assert "4 more pairs are linked or likely: pairs.csv has all." in page
-    assert "pairs.csv has all" not in visible(answer_page.render(record))
+    assert "pairs.csv has all" not in visible(render(record))
 
 
 def test_the_guess_is_explained_as_it_was_made(answer, record):
-    page = visible(answer_page.render(record))
+    page = visible(render(record))
     assert "estimated from the posts of those that were asked about" in page
-    few = answer_record.numbers(replace(answer, queries=answer.queries[:29]))
-    page = visible(answer_page.render(record | few))
+    few = record | answer_page.numbers(replace(answer, queries=answer.queries[:29]))
+    page = visible(render(few | answer_page.said(few)))
     assert "always this one for fewer than 30 accounts" in page
 
 
-def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer):
-    few = answer.accounts.head(6).assign(problem=answers.EQUALLY_LIKELY)
-    (sentence,) = answer_text.unjudged_sentences(replace(answer, accounts=few))
-    assert "6 with posts that are as much like those of any other account here" in sentence
-    gallery = answer.posts.gallery(answer.gallery.encoder, answer.gallery.targets[np.arange(20)])
-    small = replace(answer, gallery=gallery)
-    assert "so so" not in " ".join(answer_text.answer_sentences(small))
+def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer, record):
+    few = answer.accounts.head(6).assign(problem=match.EQUALLY_LIKELY)
+    said = answer_page.said(record | answer_page.numbers(replace(answer, accounts=few)))
+    words = "6 with posts that are as much like those of any other account here"
+    assert words in " ".join(said["sentences"])
+    gallery = answer.posts[0].gallery(answer.gallery.encoder, answer.gallery.targets[np.arange(20)])
+    small = record | answer_page.numbers(replace(answer, galleries=[gallery]))
+    assert "fewer than 30 accounts" in " ".join(answer_page.said(small)["sentences"])

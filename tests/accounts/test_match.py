@@ -6,21 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answer_text, answers, languages
-from helpers.accounts.answers import (
+from helpers.accounts import match, page, unjudged
+from helpers.accounts.decisions import JOINER, listed_decisions, merge_accounts
+from helpers.accounts.gallery import NOBODY, UNJUDGED
+from helpers.accounts.match import (
     LIKELY,
     LINKED,
     NOT_LINKED,
     STATES,
     Question,
     answer_question,
-    pairs_of_ranking,
 )
-from helpers.accounts.gallery import NOBODY, UNJUDGED
-from helpers.accounts.link_errors import LinkErrors, count_link_errors
-from helpers.accounts.merging import JOINER, merge_accounts
 from helpers.accounts.samples import texts_of
-from helpers.accounts.validation import split_half_trials
+from helpers.accounts.templates import sentences
+from helpers.accounts.validation import LinkErrors, count_link_errors, split_half_trials
 from helpers.evaluation.detection import DetectionCosts
 
 COSTS = DetectionCosts(prior=0.3, false_accept=3)
@@ -49,20 +48,6 @@ def test_each_pair_stands_once_with_the_lower_probability(answer):
     assert {pairs.account_a[0], pairs.account_b[0]} == {"demo-0003", "newcomer"}
 
 
-def test_a_direction_beyond_the_ranked_candidates_has_the_last_candidate_s_values():
-    columns = ["query", "target", "rank", "probability", "llr", "query_posts", "target_posts"]
-    rows = [
-        ("a", "b", 1, 0.9, 5.0, 10, 20),
-        ("b", "c", 1, 0.5, 3.0, 20, 30),
-        ("b", "d", 2, 0.2, 1.0, 20, 40),
-    ]
-    pairs = pairs_of_ranking(pd.DataFrame(rows, columns=columns), 1)
-    assert pairs.to_numpy().tolist() == [
-        ["b", "c", 0.5, 3.0, 20, 30],
-        ["a", "b", 0.2, 1.0, 10, 20],
-    ]
-
-
 def test_states_follow_the_probability_and_the_accounts(answer):
     threshold = answer.costs.min_probability
     for pair in answer.pairs.itertuples():
@@ -78,17 +63,21 @@ def test_states_follow_the_probability_and_the_accounts(answer):
     assert order.is_monotonic_increasing
 
 
-def test_accounts_of_few_posts_cannot_be_judged(answer, monkeypatch):
-    gallery = answer.gallery
-    names = answer.pairs.account_a[:1].tolist() + answer.pairs.account_b[:1].tolist()
-    ranking = gallery.rank(gallery.accounts(answer.queries), answer.queries, 5, answer.costs)
-    assert (answers._accounts(gallery, answer.queries, ranking, answer.pairs).problem == "").all()
-    monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", 1000)
-    few = answers._accounts(gallery, answer.queries, ranking, answer.pairs)
-    assert few.problem.str.fullmatch(r"only \d+ posts, 1000 are needed").all()
-    bare = answer.pairs[["account_a", "account_b", "probability", "llr"]].assign(probability=0.99)
-    states = answers._with_states(bare, few, gallery, answer.costs)
-    assert (states.state == UNJUDGED).all() and set(states.reason[0]) == set(names)
+def test_accounts_of_few_posts_cannot_be_judged(answer, mine, encoder, monkeypatch):
+    assert (answer.accounts.problem == "").all()
+    monkeypatch.setattr(match, "MIN_POSTS_TO_JUDGE", 1000)
+    few = answer_question(mine, encoder)
+    assert few.accounts.problem.str.fullmatch(r"only \d+ posts, 1000 are needed").all()
+    assert (few.pairs.state == UNJUDGED).all() and few.pairs.probability.notna().all()
+    first = few.pairs.iloc[0]
+    assert set(first.reason) == {first.account_a, first.account_b}
+
+
+def test_queries_of_equal_ratios_are_found():
+    low = -np.inf
+    rows = [[2.0, 2.0005, low], [2.0, 1.0, low], [0.5, low, low], [0.0, 0.0, 0.0], [np.nan] * 3]
+    assert match.are_equal(np.array(rows), -3.0).tolist() == [True, False, False, True, False]
+    assert not match.are_equal(np.array(rows), 0.0)[3], "all unlikely is an answer"
 
 
 def test_a_rejected_pair_does_not_come_back_and_an_accepted_one_is_one_account(mine, encoder):
@@ -114,7 +103,8 @@ def test_a_rejected_pair_does_not_come_back_and_an_accepted_one_is_one_account(m
 
 def test_merged_posts_are_in_the_order_of_their_times(mine, encoder):
     chain = [("demo-0001", "demo-0002"), ("demo-0002", "demo-0005"), ("demo-0001", "unknown")]
-    merged, joint_names = merge_accounts(mine, chain)
+    rows = decisions(*[(*pair, "same") for pair in chain])
+    merged, joint_names = merge_accounts(mine, listed_decisions(rows, mine.names, mine.names))
     name = JOINER.join(["demo-0001", "demo-0002", "demo-0005"])
     assert set(joint_names.values()) == {name} and len(merged.names) == len(mine.names) - 2
     expected = []
@@ -131,7 +121,7 @@ def test_merged_posts_are_in_the_order_of_their_times(mine, encoder):
     other = list(merged.names).index("demo-0004")
     before = list(mine.names).index("demo-0004")
     assert (merged.store.posts_per_author()[other]) == mine.store.posts_per_author()[before]
-    assert merge_accounts(mine, [])[0] is mine
+    assert merge_accounts(mine, rows.head(0))[0] is mine
 
 
 def ratios_of_halves(gallery, older):
@@ -219,13 +209,13 @@ def test_vectors_of_accounts_that_are_asked_about_are_not_made_again(mine, encod
             "Spanish",
         ),
         ("Wir haben gestern lange darüber gesprochen, was als Nächstes zu tun ist.", "German"),
-        ("I THINK THAT THIS IS WHAT WE SHOULD HAVE DONE, see?", languages.CAPITALS),
-        ("ok", languages.UNSURE),
-        ("", languages.UNSURE),
+        ("I THINK THAT THIS IS WHAT WE SHOULD HAVE DONE, see?", unjudged.CAPITALS),
+        ("ok", unjudged.UNSURE),
+        ("", unjudged.UNSURE),
     ],
 )
 def test_language(text, language):
-    assert languages.language_of(text) == language
+    assert unjudged.language_of(text) == language
 
 
 def test_an_account_that_is_not_there_is_named(mine, encoder):
@@ -240,12 +230,12 @@ def test_decisions_that_cannot_be_heeded_are_said(mine, encoder):
     rows.append(("demo-0001", "no such", "later"))
     decisions = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
     decisions = decisions.assign(who="", when="", note="")
-    answer = answers.answer_question(mine, encoder, decisions=decisions)
+    answer = answer_question(mine, encoder, decisions=decisions)
     assert answer.unknown == ["no such"]
-    assert answer_text.unknown_sentences(answer) == [
+    assert sentences("unknown", page.numbers(answer)) == [
         "Decisions about 1 account that this file does not have, or that are set aside, were not "
         "used: no such."
     ]
     decisions.loc[2, ["account_b", "decision"]] = ["demo-0005", "different"]
     with pytest.raises(ValueError, match="demo-0001 and demo-0005 are two people, but pairs"):
-        answers.answer_question(mine, encoder, decisions=decisions)
+        answer_question(mine, encoder, decisions=decisions)

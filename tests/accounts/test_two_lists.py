@@ -1,0 +1,349 @@
+"""Two lists of accounts: partners are found, nobody is an answer, and decisions are heeded."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from html import unescape
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import escape
+
+from helpers.accounts import commands, page, reading, scoring, two_lists
+from helpers.accounts.encoder import ENOUGH, OWN_LIST_ACCOUNTS
+from helpers.accounts.evidence import pair_evidence
+from helpers.accounts.gallery import LINK_COSTS
+from helpers.accounts.match import LEAST_PROBABILITY, LINKED, Question, answer_question
+from helpers.accounts.templates import percent, render
+from helpers.core.paths import Run
+from helpers.evaluation.candidates import all_candidates
+from helpers.evaluation.matching import MatchConfig
+from helpers.sources import open_source
+from tests.accounts.subsets import subset_of_accounts
+
+ONLY_A = range(0, 30)  # numbers of invented accounts
+IN_BOTH = range(30, 66)
+ONLY_B = range(66, 100)
+CONFIG = MatchConfig(2.0, -4.0)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Two files of invented accounts, of which IN_BOTH have their older posts in the first one."""
+    frames = []
+    for part in open_source("demo", "", seed=7, authors=100, posts=7000):
+        frames.extend(part.read(Counter()))
+    frame = pd.concat(frames, ignore_index=True)
+    number = pd.factorize(frame.author, sort=True)[0]
+    is_older = frame.time < frame.groupby("author").time.transform("median")
+    in_both = np.isin(number, IN_BOTH)
+    frame["time"] = pd.to_datetime(frame.time, unit="s", utc=True)
+    folder = tmp_path_factory.mktemp("lists")
+    frame[np.isin(number, ONLY_A) | in_both & is_older].to_csv(folder / "a.csv", index=False)
+    frame[np.isin(number, ONLY_B) | in_both & ~is_older].to_csv(folder / "b.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def posts(encoder, files, tmp_path_factory):
+    patch = pytest.MonkeyPatch()
+    patch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))
+    both = [
+        reading.read_posts(Run(name), str(files / f"{name}.csv"), encoder, pseudonymise=False)
+        for name in "ab"
+    ]
+    yield two_lists.comparable_lists(*both, encoder.kinds)
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def own_calibration(encoder, posts):
+    return two_lists.calibrated_on_list(encoder, posts)
+
+
+def ask(encoder, posts, decisions=None, **question):
+    return answer_question(posts[0], encoder, Question(**question), decisions, posts[1])
+
+
+@pytest.fixture(scope="module")
+def matched(encoder, posts):
+    return ask(encoder, posts)
+
+
+def decided_as(*rows):
+    frame = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
+    return frame.assign(who="", when="", note="a note")
+
+
+def names_of(pairs):
+    return list(pairs[["account_a", "account_b"]].itertuples(index=False, name=None))
+
+
+def linked_of(answer):
+    return answer.new_pairs[answer.new_pairs.state == LINKED]
+
+
+def nobody_of(answer, letter):
+    accounts = answer.accounts[answer.accounts.list == letter]
+    return accounts.set_index("account").nobody.dropna()
+
+
+def test_most_partners_are_found(matched):
+    linked = linked_of(matched)
+    right = linked.account_a == linked.account_b
+    assert right.sum() >= 0.6 * len(IN_BOTH) and (~right).sum() <= 1
+    assert 0.3 < matched.prior < 0.8
+    assert matched.pairs.probability.min() >= LEAST_PROBABILITY
+    nobody = nobody_of(matched, "A")
+    only_a = ~nobody.index.isin(nobody_of(matched, "B").index)
+    assert (nobody[only_a] > 0.5).mean() > 0.5, "nobody is an answer"
+    assert (nobody[~only_a] < 0.5).mean() > 0.8
+
+
+def test_the_sum_of_an_account_s_probabilities_is_one(matched):
+    sums = matched.pairs.groupby("account_a").probability.sum() + nobody_of(matched, "A")
+    assert sums.max() <= 1 + 1e-6
+    assert (sums.dropna() > 0.7).all(), "but pairs below a hundredth, and what the cap takes"
+
+
+def test_the_order_of_the_lists_does_not_matter(encoder, posts, matched):
+    reverse = ask(encoder, posts[::-1])
+    columns = {"account_a": "account_b", "account_b": "account_a"}
+    columns |= {"posts_a": "posts_b", "posts_b": "posts_a"}
+    order = ["account_a", "account_b"]
+    pd.testing.assert_frame_equal(
+        reverse.pairs.rename(columns=columns)[matched.pairs.columns].sort_values(
+            order, ignore_index=True
+        ),
+        matched.pairs.sort_values(order, ignore_index=True),
+    )
+    pd.testing.assert_series_equal(nobody_of(reverse, "B"), nobody_of(matched, "A"))
+    assert {reverse.fitted_list, matched.fitted_list} == {"A", "B"}
+
+
+def test_own_calibration_needs_accounts_enough(encoder, posts, own_calibration):
+    fitted, letter, accounts = own_calibration
+    use = encoder.use(True, True)
+    assert accounts >= ENOUGH and letter in "AB"
+    assert fitted.uses[use] != encoder.uses[use]
+    few = [subset_of_accounts(side, np.arange(ENOUGH - 1)) for side in posts]
+    assert two_lists.calibrated_on_list(encoder, few) == (encoder, "", 0)
+
+
+def test_few_accounts_give_all_their_posts_to_the_fit(own_calibration, posts):
+    encoder, letter, accounts = own_calibration
+    counts = posts["AB".index(letter)].store.posts_per_author()
+    assert (counts >= 2 * scoring.LIST_POSTS).sum() < accounts < OWN_LIST_ACCOUNTS
+    assert encoder.uses[encoder.use(True, posts[0].hours)].match.accounts == accounts
+
+
+def test_decisions_are_heeded(encoder, posts, matched):
+    linked = names_of(linked_of(matched))
+    wrong = (matched.gallery.names[0], linked[1][1])
+    rows = [(*wrong, "same"), *[(*pair, "different") for pair in linked[2:4]]]
+    changed = ask(encoder, posts, decided_as(*rows, (*linked[0], "later"), ("x", "y", "same")))
+    known = changed.pairs[changed.pairs.decision == "same"]
+    assert names_of(known) == [wrong] and (known.probability == 1).all()
+    new_pairs = changed.new_pairs
+    assert wrong[0] not in set(new_pairs.account_a) and wrong[1] not in set(new_pairs.account_b)
+    assert wrong[0] not in nobody_of(changed, "A") and wrong[1] not in nobody_of(changed, "B")
+    assert not set(linked[2:4]) & set(names_of(changed.pairs))
+    assert linked[0] in names_of(linked_of(changed)), "others stay"
+    put_off = new_pairs[new_pairs.decision == "later"]
+    assert names_of(put_off) == linked[:1] and put_off.note.tolist() == ["a note"]
+    assert changed.unknown == ["x", "y"] and changed.unheeded == 1
+
+
+def test_somebody_must_be_left(encoder, posts):
+    partner = posts[1].names[0]
+    everybody = [(name, partner, "same") for name in posts[0].names]
+    with pytest.raises(ValueError, match="nobody is left to match"):
+        ask(encoder, posts, decided_as(*everybody))
+
+
+def test_strangers_are_not_linked(encoder, posts):
+    """Of two lists with nobody in common at most 1 account in 200 is linked."""
+    only_a = np.flatnonzero(~np.isin(posts[0].names, posts[1].names))
+    only_b = np.flatnonzero(~np.isin(posts[1].names, posts[0].names))
+    sides = [subset_of_accounts(posts[0], only_a), subset_of_accounts(posts[1], only_b)]
+    assert min(len(only_a), len(only_b)) >= ENOUGH
+    assert len(linked_of(ask(encoder, sides))) <= min(len(only_a), len(only_b)) / 200
+
+
+def test_few_accounts_are_refused(encoder, posts):
+    few = subset_of_accounts(posts[1], np.arange(ENOUGH - 1))
+    with pytest.raises(ValueError, match="list B has .* ask `python -m helpers mine`"):
+        ask(encoder, [posts[0], few])
+
+
+def test_large_lists_are_matched_by_their_nearest_pairs(matched, monkeypatch):
+    nothing = np.empty((0, 2), int)
+    whole = two_lists.list_candidates(matched.galleries, nothing)
+    monkeypatch.setattr(two_lists, "FULL_GALLERY", 10)
+    monkeypatch.setattr(two_lists, "NEAREST", 12)
+    near = two_lists.list_candidates(matched.galleries, nothing)
+    scores = np.full((whole.queries, whole.targets), -np.inf)
+    scores[tuple(whole.pairs.T)] = whole.scores
+    np.testing.assert_allclose(scores[tuple(near.pairs.T)], near.scores, atol=1e-3)
+    assert len(near) < len(whole) / 2
+
+
+def test_the_evidence_adds_up_to_the_score(matched):
+    best = matched.pairs.iloc[0]
+    evidence = pair_evidence(matched.galleries, best.account_a, best.account_b)
+    sides = zip(matched.galleries, [best.account_a, best.account_b], strict=True)
+    pair = np.array([[gallery.columns([name])[0] for gallery, name in sides]])
+    scores = two_lists.score_list_pairs(matched.galleries, pair)
+    assert evidence["score"] == pytest.approx(scores[0], abs=2e-4)
+    assert sum(evidence["systems"].values()) == pytest.approx(evidence["score"])
+    assert evidence["of_words"] + evidence["of_hours"] == pytest.approx(evidence["score"])
+
+
+def hostile(name):
+    return f'<b>{name}</b>",=1'
+
+
+@pytest.fixture(scope="module")
+def record(matched):
+    """What the page says, with hostile names."""
+    everybody = {name for gallery in matched.galleries for name in gallery.names}
+    shown = replace(matched, shown_names={name: hostile(name) for name in everybody})
+    patch = pytest.MonkeyPatch()
+    patch.setattr(page, "MAX_SHOWN", 3)
+    yield page.answer_record(shown, ["a.csv", "b.csv"], "open-small")
+    patch.undo()
+
+
+def visible(html):
+    body = re.sub(r"<(style|script)>.*?</\1>", "", html, flags=re.S)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def test_every_number_of_the_page_is_that_of_the_table(matched, record):
+    words = visible(render(record))
+    assert len(record["pairs"]) == 3 and "Who of a.csv is who in b.csv?" in words
+    for pair, row in zip(record["pairs"], linked_of(matched).itertuples()):
+        assert (pair["a"], pair["b"]) == (hostile(row.account_a), hostile(row.account_b))
+        assert (pair["posts_a"], pair["posts_b"]) == (row.posts_a, row.posts_b)
+        text = percent(row.probability)
+        assert f"{pair['a']} and {pair['b']} : linked, probability {text}" in words
+        assert f"likelihood ratio is {row.llr:.2f}." in words
+    linked = len(linked_of(matched))
+    assert f"{linked} pairs of accounts are linked, with " in words
+    likely = int((matched.pairs.probability >= 0.5).sum())
+    assert f"{likely - 3} more pairs are linked or likely: pairs.csv has all" in words
+    for sentence in [*record["sentences"], *record["read"], *record["fitted_on"]]:
+        assert sentence in words
+    for letter in "AB":
+        nobody = nobody_of(matched, letter)
+        alone = int((nobody > 0.5).sum())
+        counts = f"{len(nobody) - linked:,} of {len(nobody):,} accounts of list {letter}, "
+        assert f"{counts}{alone:,} of them probably without a partner" in words
+
+
+def test_hostile_names_are_only_text_and_decisions_keep_them(record):
+    html = render(record)
+    assert not re.search(r"<b>(?!\d</b>)", html)
+    pair = record["pairs"][0]
+    assert f'data-a="{escape(pair["key_a"])}" data-b="{escape(pair["key_b"])}"' in html
+    assert pair["key_a"].startswith("<b>") and "default-src 'none'" in unescape(html)
+
+
+def test_a_page_without_pairs_asks_for_no_decision(matched):
+    nothing = replace(matched, pairs=matched.pairs.head(0))
+    html = render(page.answer_record(nothing, ["a.csv", "b.csv"], "open-small"))
+    assert "No pair of accounts has a probability of 1% or more" in html
+    assert "say so with --overlap" in html
+    assert "Decide at each pair" not in html and "Your decision" not in html
+
+
+def test_of_each_account_one_pair_is_shown_and_known_ones_are_not(matched):
+    pairs = matched.pairs.head(5).assign(
+        account_a=list("ppqrs"),
+        account_b=list("xyxzw"),
+        state=[LINKED, *["not linked"] * 3, LINKED],
+        decision=["", "", "", "later", "same"],
+    )
+    assert list(page.shown_pairs(replace(matched, pairs=pairs)).index) == [0, 3]
+
+
+def test_the_table_is_short_and_escaped(matched):
+    many = pd.concat([matched.new_pairs] * commands.MAX_ROWS)
+    lines = commands.table(many).splitlines()
+    assert len(lines) == commands.MAX_ROWS + 2
+    assert lines[-1] == f"... and {len(many) - commands.MAX_ROWS:,} more"
+    sure = matched.pairs.head(1).assign(account_a="a\x1b[2Jb", probability=1.0)
+    shown = page.pairs_table(replace(matched, pairs=sure))
+    assert "\x1b" not in commands.table(shown) and ">0.999" in commands.table(shown)
+    assert "No pair" in commands.table(matched.pairs.head(0))
+
+
+MATRICES = st.tuples(
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([None, 0.3, 1]),
+)
+
+
+def scores_of(drawn):
+    rows, columns, seed, overlap = drawn
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(0, 1, (rows, columns)).round(1)
+    partners = rng.integers(0, min(rows, columns) + 1)
+    scores[np.arange(partners), np.arange(partners)] += 6
+    return rng, scores, overlap
+
+
+def linked_pairs(candidates, overlap):
+    matching, _ = two_lists.match_pairs(candidates, CONFIG, overlap or 0.0)
+    return candidates.pairs[matching.probability >= LINK_COSTS.min_probability]
+
+
+@given(MATRICES)
+def test_no_forbidden_pair_is_linked_and_nobody_has_two_partners(drawn):
+    rng, scores, overlap = scores_of(drawn)
+    is_forbidden = rng.random(scores.shape) < 0.3
+    candidates = all_candidates(scores).without(np.argwhere(is_forbidden))
+    linked = linked_pairs(candidates, overlap)
+    assert not is_forbidden[tuple(linked.T)].any()
+    for side in linked.T:
+        assert len(set(side)) == len(side)
+
+
+@given(MATRICES)
+def test_another_order_gives_the_same_links(drawn):
+    rng, scores, overlap = scores_of(drawn)
+    rows = rng.permutation(scores.shape[0])
+    columns = rng.permutation(scores.shape[1])
+    links = linked_pairs(all_candidates(scores), overlap)
+    shuffled = linked_pairs(all_candidates(scores[rows][:, columns]), overlap)
+    again = np.stack([rows[shuffled[:, 0]], columns[shuffled[:, 1]]], 1)
+    assert set(map(tuple, again)) == set(map(tuple, links))
+
+
+@given(MATRICES)
+def test_accounts_that_are_left_out_are_in_no_pair(drawn):
+    rng, scores, _ = scores_of(drawn)
+    stays = [rng.random(size) < 0.7 for size in scores.shape]
+    candidates, pairs = two_lists.among(all_candidates(scores), stays)
+    assert candidates.queries == stays[0].sum() and candidates.targets == stays[1].sum()
+    assert stays[0][pairs[:, 0]].all() and stays[1][pairs[:, 1]].all()
+    left = scores[stays[0]][:, stays[1]]
+    assert (left[tuple(candidates.pairs.T)] == scores[tuple(pairs.T)]).all()
+    assert len(pairs) == left.size
+
+
+def test_a_fit_on_few_accounts_supports_no_link_where_few_have_a_partner():
+    scores = np.random.default_rng(0).standard_normal((60, 60)) + 8 * np.eye(60)
+    candidates = all_candidates(scores)
+    free, _ = two_lists.match_pairs(candidates, CONFIG, 0.05)
+    assert (free.probability > 0.99).sum() > 10
+    few, highest = two_lists.match_pairs(candidates, replace(CONFIG, accounts=50), 0.05)
+    assert highest == replace(CONFIG, accounts=50).highest_probability(0.05, 60)
+    assert few.probability.max() == highest < 0.75
+    many, _ = two_lists.match_pairs(candidates, replace(CONFIG, accounts=1000), 0.05)
+    assert few.probability.max() < many.probability.max() < free.probability.max()

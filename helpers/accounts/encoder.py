@@ -78,7 +78,8 @@ class AuthorEncoder:
 
     Parameters
     ----------
-    tokenizer : turns texts into the tokens that all members read
+    tokenizer : turns texts into the tokens that all members read; characters that it does not know
+        are spelt with those it knows
     members : name -> encoder, for "stream", "lsa", "lsa_masked", "hours"
     uses : name of a use, see :meth:`use` -> its weights and calibration
     card : what the encoder was made from, and its measured errors
@@ -87,6 +88,8 @@ class AuthorEncoder:
     def __init__(
         self, tokenizer, members: dict[str, Encoder], uses: dict[str, ScoringConfig], card: dict
     ):
+        if isinstance(tokenizer, tokenizers.SentencePiece):
+            tokenizer = tokenizers.SpellingSentencePiece.of(tokenizer)
         self.tokenizer = tokenizer
         self.members = members
         self.uses = uses

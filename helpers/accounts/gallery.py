@@ -227,8 +227,8 @@ class AccountGallery:
         Returns
         -------
         Scores (Q, T); log-likelihood ratios (Q, T), -inf where a query is not compared with a
-        target: its own account, one that is known to be another person's, or one that cannot be
-        judged while the query can; and :meth:`problems_of` the queries, (Q,)
+        target: its own account, or one that is known to be another person's; and
+        :meth:`problems_of` the queries, (Q,)
         """
         own_column = self.columns(names)
         self._reuse_vectors(queries, own_column)
@@ -243,11 +243,25 @@ class AccountGallery:
             for query, column in zip(pair, self.columns(pair[::-1]), strict=True):
                 if column >= 0:
                     llr[np.array([name == query for name in names]), column] = NOT_COMPARED
-        llr[np.ix_(problems == "", self.problems != "")] = NOT_COMPARED
         if not self.normalised:
             # raw scores of strangers may all be high: their mean ratio is lowered to at most 1
-            llr -= np.maximum(log_mean_ratio(llr), 0)[:, None]
+            mean_ratio = log_mean_ratio(self.of_judged(llr, problems))
+            llr -= np.maximum(mean_ratio, 0)[:, None]
         return scores, llr, problems
+
+    def of_judged(self, llr: np.ndarray, problems: np.ndarray) -> np.ndarray:
+        """Return likelihood ratios with -inf for targets that cannot be judged.
+
+        Such a target is no answer to a query that can be judged. But the query's person may be its
+        writer, so a probability counts it among the others.
+
+        Parameters
+        ----------
+        llr, problems : results of :meth:`compare`
+        """
+        of_judged = llr.copy()
+        of_judged[np.ix_(problems == "", self.problems != "")] = NOT_COMPARED
+        return of_judged
 
     def estimate_prior(self, queries: Samples, names: Sequence[str] | None = None) -> float:
         """Estimate the share of queries whose writer has an account, see :meth:`prior_of`.
@@ -257,7 +271,7 @@ class AccountGallery:
         queries, names : as in :meth:`rank`
         """
         _, llr, problems = self.compare(queries, _names_of(queries, names))
-        return self.prior_of(llr[problems == ""])
+        return self.prior_of(self.of_judged(llr, problems)[problems == ""])
 
     def prior_of(self, llr: np.ndarray) -> float:
         """Return the share of queries whose writer has an account in the gallery.
@@ -268,7 +282,7 @@ class AccountGallery:
 
         Parameters
         ----------
-        llr : (Q, T), result of :meth:`compare` for queries that can be judged
+        llr : (Q, T), result of :meth:`of_judged` for queries that can be judged
         """
         if len(llr) < ENOUGH or not self.normalised:
             return LINK_COSTS.prior
@@ -400,6 +414,7 @@ class AccountGallery:
             )
         scores, llr, problems = self.compare(queries, names)
         probability, nobody_chance = posterior(llr, costs.prior, self.beyond)
+        llr = self.of_judged(llr, problems)
         best = likeliest(scores, llr, k)
         number = np.repeat(np.arange(len(names)), best.shape[1])
         target = best.ravel()

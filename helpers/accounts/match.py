@@ -220,11 +220,16 @@ def _answer_of_one(posts, encoder, question, decisions):
     apart = listed[listed.decision == decided.DIFFERENT]
     gallery.apart = list(zip(apart.account_a, apart.account_b))
 
-    samples = gallery.accounts(queries)
-    scores, llr, problems = gallery.compare(samples, queries)
-    prior = question.prior or gallery.prior_of(llr[problems == ""])
+    scores, llr, problems = gallery.compare(gallery.accounts(queries), queries)
+    prior = question.prior
+    if not prior and question.accounts and not gallery.beyond:
+        everybody = choose_queries(posts, [])
+        prior = gallery.estimate_prior(gallery.accounts(everybody), everybody)
+    elif not prior:
+        prior = gallery.prior_of(gallery.of_judged(llr, problems)[problems == ""])
     costs = question.costs(prior)
     probability, nobody = posterior(llr, prior, gallery.beyond)
+    llr = gallery.of_judged(llr, problems)
     best = likeliest(scores, llr, question.k)
     pairs = _pairs_of_one(gallery, queries, best, (scores, llr, probability))
     llr[problems != ""] = np.nan

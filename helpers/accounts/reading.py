@@ -332,7 +332,7 @@ def tokenise_posts(run: Run, tokenizer: Tokenizer) -> TokenStore:
         run.tokens / "own",
         partial(_encode, tokenizer),
         list_topics(posts),
-        f"{tokenizer.fingerprint}, {STORED_TOKENS} tokens",
+        f"{tokenizer.fingerprint}, {STORED_TOKENS} tokens, all spelt",
         tokenizer.vocabulary,
     )
 
@@ -368,8 +368,8 @@ def _count_readable(store, encoder):
         unreadable = float((encoder.kinds[store.tokens] == 0).mean())
         if unreadable > UNREADABLE_SHARE:
             raise ValueError(
-                f"{unreadable:.0%} of the tokens are letters that the encoder cannot read: it was "
-                "made of English posts"
+                f"{unreadable:.0%} of the tokens are letters or signs that the encoder does not "
+                "know: it was made of English posts"
             )
     accounts = int((store.posts_per_author() >= MIN_POSTS).sum())
     if accounts < 2:

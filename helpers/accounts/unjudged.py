@@ -54,7 +54,7 @@ MAX_MASKED_RATIO = 8
 MIN_TOKENS_TO_JUDGE = 100  # in all posts of an account that are read
 # words of the reasons
 WRITES = "writes"  # a language: its letters are read all the same
-UNREADABLE = "letters that the encoder cannot read"
+UNREADABLE = "letters or signs that the encoder does not know"
 UNCHECKED = "for which no probability was checked"
 STRANGE_WORDS = "hardly a word that others here use"
 

@@ -176,7 +176,7 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
 def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monkeypatch):
     before = validation.choose_calibration(mine, encoder)
     problems = np.full(len(before.older), "", object)
-    problems[:3] = "40% of the text is letters that the encoder cannot read"
+    problems[:3] = "40% of the text is letters or signs that the encoder does not know"
     problems[3] = "writes Spanish, for which no probability was checked"
     monkeypatch.setattr(AccountGallery, "problems", problems)
     after = validation.choose_calibration(mine, encoder)
@@ -322,7 +322,7 @@ def test_letters_that_cannot_be_read_are_said(tmp_path, encoder):
     frame.assign(
         message=[f"привет как дела сегодня хорошо {number}" for number in range(len(frame))]
     ).to_csv(tmp_path / "b.csv", index=False)
-    with pytest.raises(ValueError, match="letters that the encoder cannot read"):
+    with pytest.raises(ValueError, match="letters or signs that the encoder does not know"):
         reading.read_posts(Run("cyrillic"), str(tmp_path / "b.csv"), encoder)
 
 

@@ -107,7 +107,7 @@ def test_mine_judges_nobody_whom_the_encoder_cannot_read(posts_of_kinds, tmp_pat
     # the one pair that is one person's is still found, and nobody else
     assert set(pairs[pairs.state == "linked"].account_a) <= {"demo-0003", "newcomer"}
     page = (tmp_path / "mine" / "report.html").read_text()
-    assert "letters that the encoder cannot read" in page and unjudged.UNCHECKED in page
+    assert "letters or signs that the encoder does not know" in page and unjudged.UNCHECKED in page
 
 
 def test_match_links_nobody_whom_the_encoder_cannot_read(
@@ -212,5 +212,5 @@ def test_an_unreadable_file_is_refused(encoder, tmp_path, monkeypatch):
     for name in ("first", "second"):
         rows += [(name, text) for text in person("Thai", name)]
     pd.DataFrame(rows, columns=["author", "text"]).to_csv(tmp_path / "x.csv", index=False)
-    with pytest.raises(ValueError, match="letters that the encoder cannot read"):
+    with pytest.raises(ValueError, match="letters or signs that the encoder does not know"):
         read_posts(paths.Run("x"), str(tmp_path / "x.csv"), encoder)

@@ -3,7 +3,7 @@
 Texts of one author depend on each other, so an interval over texts would be too narrow.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -92,6 +92,38 @@ def bootstrap_means(
     values = np.column_stack(list(columns.values()))
     means = dict(zip(columns, values.mean(0)))
     return metric_table(means, *bootstrap_interval(values, groups, resamples, seed))
+
+
+def resampled_metrics(
+    measures: Sequence[Callable[[np.ndarray], np.ndarray]],
+    names: Sequence[str],
+    groups: np.ndarray,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> pd.DataFrame:
+    """Return named metrics of a system, or their differences to another one, with intervals.
+
+    Parameters
+    ----------
+    measures : sequence of functions
+        of the system, and perhaps of the one that is subtracted: from the number of times (G,) that
+        each of G sorted groups counts to metrics (C,).
+    names : sequence of str
+        C names of the metrics; those of differences get "_difference" behind.
+    groups : (N,)
+        the group of each of N rows.
+    seed, resamples : int
+        of :func:`resample_weights`.
+    """
+    if len(measures) > 1:
+        names = [f"{name}_difference" for name in names]
+    resampled = resample_weights(groups, resamples, seed)
+    rows = []
+    for weights in [np.ones(len(np.unique(groups)), int), *resampled]:
+        of_systems = [measure(weights) for measure in measures]
+        rows.append(of_systems[0] - sum(of_systems[1:]))
+    low, high = percentile_interval(rows[1:], len(names))
+    return metric_table(dict(zip(names, rows[0])), low, high)
 
 
 def metric_table(values: Mapping[str, float], low=np.nan, high=np.nan) -> pd.DataFrame:

@@ -153,7 +153,7 @@ def score_list(
 def _both_ways(gallery, queries):
     """Return the mean score of every pair of accounts, (N, N) float32."""
     blocks = gallery.scores(queries, np.arange(gallery.rows.shape[0]))
-    scores = np.concatenate([steps[-1] for _, steps in blocks])
+    scores = np.concatenate([steps[-1].copy() for _, steps in blocks])
     return (scores + scores.T) / 2
 
 

@@ -244,11 +244,6 @@ class Model:
             members.append(replace(member, name=name, weight=weights[name]))
         return cls.mean(members)
 
-    @property
-    def weights(self) -> dict[str, float]:
-        """The weights by name."""
-        return {member.name: member.weight for member in self.members}
-
     def normalised(self, normaliser: str, neighbours: int | None = None) -> "Model":
         """Return the model with other settings of all members.
 

@@ -189,11 +189,7 @@ def fit_decision(
         fitted = fit_scores(distances, same)
     surface = threshold_surface(to_scores(fitted, distances), same, definition)
     thresholds = best_thresholds(surface)
-    return partial(_decide, fitted, thresholds), thresholds
-
-
-def _decide(fitted, thresholds, distances):
-    return apply_thresholds(to_scores(fitted, distances), *thresholds)
+    return lambda others: apply_thresholds(to_scores(fitted, others), *thresholds), thresholds
 
 
 def fit_scores(distances: np.ndarray, same: np.ndarray) -> Calibration:

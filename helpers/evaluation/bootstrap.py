@@ -49,13 +49,8 @@ def bootstrap_interval(
     seed : int
         seed of the resamples.
     """
-    row = np.unique(groups, return_inverse=True)[1]
-    sums = pd.DataFrame(values, dtype=float).groupby(row).sum().to_numpy()
-    count = np.bincount(row)
-    means = []
-    for weights in resample_weights(groups, resamples, seed):
-        means.append(weights @ sums / (weights @ count))
-    return percentile_interval(means, sums.shape[1])
+    table = bootstrap_means(dict(enumerate(np.transpose(values))), groups, resamples, seed)
+    return table.low.to_numpy(), table.high.to_numpy()
 
 
 def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -89,9 +84,12 @@ def bootstrap_means(
     seed : int
         seed of the resamples.
     """
-    values = np.column_stack(list(columns.values()))
-    means = dict(zip(columns, values.mean(0)))
-    return metric_table(means, *bootstrap_interval(values, groups, resamples, seed))
+    row = np.unique(groups, return_inverse=True)[1]
+    count = np.bincount(row)
+    values = pd.DataFrame(np.column_stack(list(columns.values())), dtype=float)
+    sums = values.groupby(row).sum().to_numpy()
+    means = [lambda weights: weights @ sums / (weights @ count)]
+    return resampled_metrics(means, list(columns), groups, seed, resamples)
 
 
 def resampled_metrics(

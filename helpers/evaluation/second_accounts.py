@@ -8,7 +8,7 @@ may be the answer. What an account says of its neighbours in the list may be kno
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -122,8 +122,7 @@ def score_list(
     """Score every account of a list with every other.
 
     A pair's score is the mean of two: the first posts of one with the last posts of the other, both
-    ways. So it is symmetric. What a member says of a list is kept with its embeddings: other
-    weights, and another number of neighbours, need no second product.
+    ways. So it is symmetric.
 
     Parameters
     ----------
@@ -141,20 +140,13 @@ def score_list(
     scores_of_members = []
     for member in members:
         gallery, queries = member.opened(accounts.first, accounts.last, max_tokens)
-        key = ("both ways", gallery, accounts.last, max_tokens)
-        scores = member.embeddings.once(key, partial(_both_ways, gallery, queries))
-        if neighbours is None:
-            scores_of_members.append(scores)
-        else:
-            scores_of_members.append(neighbour_norm(scores, neighbours))
+        blocks = gallery.scores(queries, np.arange(len(accounts)))
+        scores = np.concatenate([steps[-1].copy() for _, steps in blocks])
+        scores = (scores + scores.T) / 2
+        if neighbours is not None:
+            scores = neighbour_norm(scores, neighbours)
+        scores_of_members.append(scores)
     return fuse(scores_of_members, [member.weight for member in members])
-
-
-def _both_ways(gallery, queries):
-    """Return the mean score of every pair of accounts, (N, N) float32."""
-    blocks = gallery.scores(queries, np.arange(gallery.rows.shape[0]))
-    scores = np.concatenate([steps[-1].copy() for _, steps in blocks])
-    return (scores + scores.T) / 2
 
 
 def fit_list_match(

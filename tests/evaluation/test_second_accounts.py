@@ -229,18 +229,6 @@ def test_a_list_is_scored_both_ways(store):
     np.testing.assert_allclose(normed[off], expected[off], atol=1e-5)
 
 
-def test_members_score_a_list_once_and_whatever_is_asked_of_it_changes_nothing(store, monkeypatch):
-    accounts = account_list(store, people_of([0, 0, 1, 1, 2, 3, 4]), posts=8)
-    model = Model.fuse({"a": with_s_norm(HabitCounts()), "b": HabitCounts(hours=True)})
-    plain = score_list(model, accounts)
-    normed = score_list(model, accounts, neighbours=3)
-    monkeypatch.setattr(second_accounts, "_both_ways", pytest.fail)
-    np.testing.assert_array_equal(score_list(model, accounts), plain)
-    weighted = Model.fuse({"a": model.members[0], "b": model.members[1]}, {"a": 1.0, "b": 0.0})
-    assert (score_list(weighted, accounts, neighbours=3) != normed).any()
-    np.testing.assert_array_equal(score_list(model, accounts, neighbours=3), normed)
-
-
 def test_whole_accounts_are_compared_as_in_a_loop(store):
     accounts = account_list(store, people_of([0, 0, 1, 1, 2, 3, 4]), posts=8)
     spread = spread_posts(store, accounts.first.authors, 12)

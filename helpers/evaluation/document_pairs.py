@@ -234,8 +234,8 @@ def _draw_by_author(author, begins, ends, authors_of_drawn, size, rng):
     begin = begins[np.unique(author, return_index=True)[1]]
     per_author = np.diff(np.append(begin, ends[-1]))
     used = np.bincount(authors_of_drawn, minlength=len(per_author))
-    drawn = rng.choice(np.flatnonzero(per_author > used), size)
-    return begin[drawn] + rng.integers(per_author[drawn])
+    number = rng.choice(np.flatnonzero(per_author > used), size)
+    return begin[number] + rng.integers(per_author[number])
 
 
 def _partners(author, topic, same, same_topic):

@@ -125,29 +125,27 @@ def list_metrics(
         if not np.array_equal(answers.partner, base.partner):
             raise ValueError("answers to compare are not to the same queries")
     account = np.unique(accounts, return_inverse=True)[1]
-    measures = [_measure(side, account) for side in sides]
+    measures = [_metrics_of(side, account) for side in sides]
     return resampled_metrics(measures, METRICS, accounts, seed, resamples)
 
 
-def _measure(answers, account):
+def _metrics_of(answers, account):
     """Return a function that measures answers, each account counted ``weights`` (A,) times."""
-    asked = answers.has_partner
-    of_queries = np.stack([1 / answers.rank[asked], answers.right[asked]], 1)
+    has_partner = answers.has_partner
+    of_queries = np.stack([1 / answers.rank[has_partner], answers.right[has_partner]], 1)
     order = np.argsort(-answers.value, kind="stable")
 
     def measure(weights):
         weight = weights[account]
-        total = weight[asked].sum()
-        if not total:
-            return np.full(
-                len(METRICS), np.nan
-            )  # a resample without any partner counts for nothing
+        total = weight[has_partner].sum()
+        if not total:  # a resample without any partner counts for nothing
+            return np.full(len(METRICS), np.nan)
         right, answered, is_last = _cumulative(answers, order, weight)
-        found = [
+        at_precisions = [
             right[is_last & (right >= precision * answered)].max(initial=0)
             for precision in PRECISIONS.values()
         ]
-        return np.array([*(weight[asked] @ of_queries), *found]) / total
+        return np.array([*(weight[has_partner] @ of_queries), *at_precisions]) / total
 
     return measure
 

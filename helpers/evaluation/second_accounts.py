@@ -199,7 +199,7 @@ def match_list(scores: np.ndarray, config: MatchConfig, overlap: float) -> np.nd
         return np.log((probability + probability.T) / 2)  # equal but for the last rounds
 
 
-def _measure(scores, accounts):
+def _metrics_of(scores, accounts):
     """Return a function that gives METRICS, each person counted ``weights`` (P,) times."""
     scores = np.where(accounts.compared, scores, -np.inf)
     has_second = accounts.same.any(1)
@@ -218,9 +218,9 @@ def _measure(scores, accounts):
         true_pairs = np.cumsum(weight * is_true)
         best = min(np.searchsorted(pairs, BEST_PAIRS), len(pairs) - 1)
         precise = np.flatnonzero(true_pairs >= PRECISION * pairs)
-        found = true_pairs[precise[-1]] if len(precise) else 0
+        pairs_found = true_pairs[precise[-1]] if len(precise) else 0
         of_best = true_pairs[best] / max(pairs[best], 1)
-        return np.array([*by_query, of_best, found / (weights @ pairs_of_person)])
+        return np.array([*by_query, of_best, pairs_found / (weights @ pairs_of_person)])
 
     return measure
 
@@ -254,7 +254,7 @@ def second_account_metrics(
     so on
     """
     of_systems = [scores] if base is None else [scores, base]
-    measures = [_measure(values, accounts) for values in of_systems]
+    measures = [_metrics_of(values, accounts) for values in of_systems]
     return resampled_metrics(measures, METRICS, accounts.person, seed, resamples)
 
 

@@ -188,7 +188,7 @@ def fit_decision(
         fitted = fit_scores(distances, same)
     surface = threshold_surface(to_scores(fitted, distances), same, definition)
     thresholds = best_thresholds(surface)
-    return lambda others: apply_thresholds(to_scores(fitted, others), *thresholds), thresholds
+    return lambda test: apply_thresholds(to_scores(fitted, test), *thresholds), thresholds
 
 
 def fit_scores(distances: np.ndarray, same: np.ndarray) -> Calibration:
@@ -377,13 +377,13 @@ def _resampled(of_models):
     if "same_topic" in pairs:
         names.append("hardest_AUC")
     authors = np.unique(pairs[["first", "second"]])
-    measures = [_measure(part, len(names)) for part in of_models]
+    measures = [_metrics_of(part, len(names)) for part in of_models]
     return resampled_metrics(
         measures, names, authors, pairs.attrs["seed"], pairs.attrs["resamples"]
     )
 
 
-def _measure(pairs, count):
+def _metrics_of(pairs, count):
     """Return a function from the times (A,) that each author counts to the metrics of pairs.
 
     They are ``count`` NaN where no pair of one of both kinds is left.

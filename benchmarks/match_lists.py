@@ -6,7 +6,7 @@ The two lists are the first 16 and the last 16 posts of accounts, compared by te
 overlap below 1, pairs of lists are drawn many times from these accounts. A query that is asked
 alone is scored in the gallery of targets. Ways that know both lists read the mean of this score and
 of that of the target in the gallery of queries, as the command ``match`` does, see
-:mod:`helpers.evaluation.drawn_lists`. Both galleries hold all accounts, not only the drawn ones.
+:mod:`helpers.evaluation.lists`. Both galleries hold all accounts, not only the drawn ones.
 """
 
 import argparse
@@ -17,9 +17,9 @@ from ship import POSTS, add_measurements, store_as_in_use
 
 from helpers.accounts.encoder import MAX_TOKENS, AuthorEncoder
 from helpers.core import results
-from helpers.evaluation import drawn_lists, ranking
+from helpers.evaluation import lists as drawn_lists
+from helpers.evaluation import ranking
 from helpers.evaluation.bootstrap import metric_table
-from helpers.evaluation.lists import precision_at_mean
 
 DRAWS = {1.0: 1, 0.5: 20, 0.1: 100, 0.01: 100}  # overlap: number of pairs of lists
 MEAN_PROBABILITY = 0.9  # of the likeliest answers whose precision is measured
@@ -77,6 +77,28 @@ def measure(
         calibration = metric_table(found)
         results.record(file, calibration, protocol=f"{protocol}, calibration", **row, **about)
         print(split, protocol, calibration.value.round(3).to_dict(), flush=True)
+
+
+def precision_at_mean(answers: drawn_lists.Answers, mean: float) -> float:
+    """Return the precision of the likeliest answers whose mean probability is ``mean``.
+
+    If the probabilities hold, it is about ``mean``.
+
+    Parameters
+    ----------
+    answers : whose values are probabilities
+    mean : the least mean probability of the answers that are taken, likeliest first
+
+    Returns
+    -------
+    The share of right ones; NaN if the likeliest answer is less likely than ``mean``
+    """
+    order = np.argsort(-answers.value, kind="stable")
+    means = np.cumsum(answers.value[order]) / np.arange(1, 1 + len(order))
+    likeliest = order[: (means >= mean - 1e-9).sum()]  # sums of floats are not exact
+    if not len(likeliest):
+        return np.nan
+    return answers.right[likeliest].mean()
 
 
 def main() -> None:

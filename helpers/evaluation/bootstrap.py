@@ -3,7 +3,7 @@
 Texts of one author depend on each other, so an interval over texts would be too narrow.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -49,13 +49,8 @@ def bootstrap_interval(
     seed : int
         seed of the resamples.
     """
-    row = np.unique(groups, return_inverse=True)[1]
-    sums = pd.DataFrame(values, dtype=float).groupby(row).sum().to_numpy()
-    count = np.bincount(row)
-    means = []
-    for weights in resample_weights(groups, resamples, seed):
-        means.append(weights @ sums / (weights @ count))
-    return percentile_interval(means, sums.shape[1])
+    table = bootstrap_means(dict(enumerate(np.transpose(values))), groups, resamples, seed)
+    return table.low.to_numpy(), table.high.to_numpy()
 
 
 def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -89,9 +84,44 @@ def bootstrap_means(
     seed : int
         seed of the resamples.
     """
-    values = np.column_stack(list(columns.values()))
-    means = dict(zip(columns, values.mean(0)))
-    return metric_table(means, *bootstrap_interval(values, groups, resamples, seed))
+    row = np.unique(groups, return_inverse=True)[1]
+    count = np.bincount(row)
+    values = pd.DataFrame(np.column_stack(list(columns.values())), dtype=float)
+    sums = values.groupby(row).sum().to_numpy()
+    means = [lambda weights: weights @ sums / (weights @ count)]
+    return resampled_metrics(means, list(columns), groups, seed, resamples)
+
+
+def resampled_metrics(
+    measures: Sequence[Callable[[np.ndarray], np.ndarray]],
+    names: Sequence[str],
+    groups: np.ndarray,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> pd.DataFrame:
+    """Return named metrics of a system, or their differences to another one, with intervals.
+
+    Parameters
+    ----------
+    measures : sequence of functions
+        of the system, and perhaps of the one that is subtracted: from the number of times (G,) that
+        each of G sorted groups counts to metrics (C,).
+    names : sequence of str
+        C names of the metrics; those of differences get "_difference" behind.
+    groups : (N,)
+        the group of each of N rows.
+    seed, resamples : int
+        of :func:`resample_weights`.
+    """
+    if len(measures) > 1:
+        names = [f"{name}_difference" for name in names]
+    resampled = resample_weights(groups, resamples, seed)
+    rows = []
+    for weights in [np.ones(len(np.unique(groups)), int), *resampled]:
+        of_systems = [measure(weights) for measure in measures]
+        rows.append(of_systems[0] - sum(of_systems[1:]))
+    low, high = percentile_interval(rows[1:], len(names))
+    return metric_table(dict(zip(names, rows[0])), low, high)
 
 
 def metric_table(values: Mapping[str, float], low=np.nan, high=np.nan) -> pd.DataFrame:

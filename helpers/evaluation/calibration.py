@@ -229,14 +229,22 @@ def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
         score of each trial.
     same : (N,) bool
         whether a trial is of one account.
-    """
-    from sklearn.isotonic import IsotonicRegression
 
-    scores = np.asarray(scores, np.float64)
+    Raises
+    ------
+    ValueError
+        If a score is NaN.
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    refuse_nan(scores)
     same = np.asarray(same, bool)
+    level = np.unique(scores, return_inverse=True)[1]  # equal scores have one ratio
     weight = np.where(same, 0.5 / same.mean(), 0.5 / (~same).mean())
-    isotonic = IsotonicRegression(y_min=0, y_max=1).fit(scores, same, weight)
-    return cllr(logit(isotonic.predict(scores)), same)
+    of_level = np.bincount(level, weight)
+    share = np.bincount(level, weight * same) / of_level
+    pooled = isotonic_regression(share, sample_weight=of_level, y_min=0, y_max=1)
+    return cllr(logit(pooled[level]), same)
 
 
 def reliability_bins(

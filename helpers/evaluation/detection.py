@@ -17,7 +17,6 @@ from pydantic import Field
 from ..core.parameters import Config
 from .bootstrap import metric_table, percentile_interval, resample_weights
 
-RESAMPLES_AT_ONCE = 100  # resamples whose rates are in memory at a time
 # recall metrics, and the precision at which each is measured
 PRECISIONS = {"R@P90": 0.9, "R@P99": 0.99}
 METRICS = ("EER", "minDCF", "minDCF_released", *PRECISIONS)
@@ -296,22 +295,13 @@ def _metric_table(measured, names):
 
 
 def _measure(tallies, costs, seed, resamples):
-    """Return METRICS (1 + R, 5) of all accounts and of each resample of them, means over topics."""
+    """Return METRICS (1 + R, 5) of all accounts and of each resample of them.
+
+    They are means over the topics that have trials of both kinds; NaN without such a topic.
+    """
     accounts = np.unique(np.concatenate([counts.accounts for counts in tallies]))
     resampled = resample_weights(accounts, resamples, seed)
     weights = np.stack([np.ones(len(accounts), int), *resampled])
-    metrics = []
-    for begin in range(0, len(weights), RESAMPLES_AT_ONCE):
-        part = weights[begin : begin + RESAMPLES_AT_ONCE]
-        metrics.append(_mean_metrics(tallies, accounts, part, costs))
-    return np.concatenate(metrics)
-
-
-def _mean_metrics(tallies, accounts, weights, costs):
-    """Return METRICS (R, 5), means over the topics that have trials of both kinds; else NaN.
-
-    Of G sorted accounts ``weights`` (R, G) says how often each counts in each resample.
-    """
     metrics = []
     for counts in tallies:
         column = np.searchsorted(accounts, counts.accounts)
@@ -322,7 +312,7 @@ def _mean_metrics(tallies, accounts, weights, costs):
         metrics.append(np.where(is_known, values, np.nan))
     topics = np.isfinite(metrics).sum(0)
     with np.errstate(invalid="ignore"):
-        return np.moveaxis(np.nansum(metrics, axis=0) / topics, 0, -1)
+        return (np.nansum(metrics, axis=0) / topics).T
 
 
 def det_curve(counts: ScoreCounts) -> pd.DataFrame:

@@ -6,7 +6,6 @@ made here have all four kinds, as far as the documents allow. Authors must be sp
 and test before documents are paired, never after.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -185,82 +184,58 @@ def count_kinds(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
     return table.loc[KINDS].set_axis(KIND_NAMES.values())
 
 
-@dataclass(frozen=True)
-class _NumberedPairs:
-    """Number all pairs of a kind without listing them.
-
-    Documents are ordered so that authors (or topics) stand together. Then the partners of document
-    i are consecutive rows from ``first_partner[i]`` on, and its pairs have the numbers
-    ``begins[i]`` to ``ends[i] - 1``. For two authors and two topics some numbers are pairs of
-    another kind.
-    """
-
-    kind: tuple[bool, bool]
-    author: np.ndarray
-    topic: np.ndarray
-    first_partner: np.ndarray
-    begins: np.ndarray
-    ends: np.ndarray
-
-    def rows(self, numbers):
-        """Return both documents of pairs, by their rows in the order."""
-        first = np.searchsorted(self.ends, numbers, side="right")
-        return first, self.first_partner[first] + numbers - self.begins[first]
-
-    def of_kind(self, numbers):
-        """Return the numbers whose pairs are of the kind."""
-        first, second = self.rows(numbers)
-        same = self.author[first] == self.author[second]
-        same_topic = self.topic[first] == self.topic[second]
-        return numbers[(same == self.kind[0]) & (same_topic == self.kind[1])]
-
-    def authors(self, numbers):
-        """Return the author of each pair's first document."""
-        return self.author[self.rows(numbers)[0]]
-
-
 def _draw(author, topic, kind, count, rng):
     """Sample distinct pairs of a kind, and return their first and their second documents.
 
-    If at most 4 times as many pairs as wanted are numbered, all are shuffled. Else some are sampled
+    Pairs are numbered without listing them: the partners of the document in row i of an order are
+    the rows from low[i] to high[i] - 1, and its pairs have the numbers up to ends[i] - 1. If only
+    4 times as many pairs as wanted are numbered, or fewer, all are shuffled. Else some are sampled
     at a time until there are enough.
     """
     if not count:
         return np.empty((2, 0), np.int64)
     same, same_topic = kind
     order, low, high = _partners(author, topic, same, same_topic)
+    author, topic = author[order], topic[order]
     ends = np.cumsum(high - low)
     begins = ends - (high - low)
-    pairs = _NumberedPairs(kind, author[order], topic[order], low, begins, ends)
-    total = ends[-1]
+
+    def rows(numbers):
+        first = np.searchsorted(ends, numbers, side="right")
+        return first, low[first] + numbers - begins[first]
+
+    def of_kind(numbers):  # for two authors and two topics others are numbered, too
+        first, second = rows(numbers)
+        is_kind = (author[first] == author[second]) == same
+        return numbers[is_kind & ((topic[first] == topic[second]) == same_topic)]
+
     numbers = np.empty(0, np.int64)
-    if total <= 4 * count:
-        numbers = pairs.of_kind(rng.permutation(total))
+    if ends[-1] <= 4 * count:
+        numbers = of_kind(rng.permutation(ends[-1]))
         if same:  # take one pair of each author, then a second one of each, and so on
-            turn = pd.Series(numbers).groupby(pairs.authors(numbers)).cumcount()
+            turn = pd.Series(numbers).groupby(author[rows(numbers)[0]]).cumcount()
             numbers = numbers[np.argsort(turn, kind="stable")]
     while len(numbers) < count:
         size = 2 * (count - len(numbers)) + 1000
         if same:
-            more = _draw_by_author(pairs, numbers, size, rng)
+            more = _draw_by_author(author, begins, ends, author[rows(numbers)[0]], size, rng)
         else:
-            more = rng.integers(total, size=size)
-        numbers = pd.unique(np.concatenate([numbers, pairs.of_kind(more)]))
-    first, second = pairs.rows(numbers[:count])
+            more = rng.integers(ends[-1], size=size)
+        numbers = pd.unique(np.concatenate([numbers, of_kind(more)]))
+    first, second = rows(numbers[:count])
     return order[first], order[second]
 
 
-def _draw_by_author(pairs, drawn_numbers, size, rng):
+def _draw_by_author(author, begins, ends, authors_of_drawn, size, rng):
     """Sample an author with pairs left, then one of its pairs, which have consecutive numbers.
 
     It is repeated ``size`` times with replacement, so numbers may repeat.
     """
-    first_row = np.unique(pairs.author, return_index=True)[1]
-    begin = pairs.begins[first_row]
-    per_author = np.diff(np.append(begin, pairs.ends[-1]))
-    used = np.bincount(pairs.authors(drawn_numbers), minlength=len(per_author))
-    author = rng.choice(np.flatnonzero(per_author > used), size)
-    return begin[author] + rng.integers(per_author[author])
+    begin = begins[np.unique(author, return_index=True)[1]]
+    per_author = np.diff(np.append(begin, ends[-1]))
+    used = np.bincount(authors_of_drawn, minlength=len(per_author))
+    number = rng.choice(np.flatnonzero(per_author > used), size)
+    return begin[number] + rng.integers(per_author[number])
 
 
 def _partners(author, topic, same, same_topic):

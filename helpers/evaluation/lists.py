@@ -1,22 +1,36 @@
 """Lists: how well accounts of one list are found in another, each asked alone or all matched.
 
-Each account of one list is a query: its answer is its best target. What the values of a pair know
-of other queries depends on who made them: scores of a model know none, a matching knows all.
+Each account of one list is a query: its answer is its best target. The ways to answer differ in
+what a query knows of the others, see WAYS. All read the same scores, of lists with a known overlap
+that are drawn from known accounts.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 import pandas as pd
 
-from .bootstrap import metric_table, percentile_interval, resample_weights
-from .candidates import Candidates
-from .scores import refuse_nan
+from ..core import results
+from ..core.names import short_name
+from ..core.paths import Run
+from .bootstrap import resampled_metrics
+from .calibration import cllr, min_cllr
+from .candidates import all_candidates
+from .match_fitting import draw_lists
+from .matching import MatchConfig, estimate_overlap, mutual_best, sinkhorn
+from .scores import list_norm, refuse_nan
 
 PRECISIONS = {"A@P90": 0.9, "A@P99": 0.99}
 METRICS = ("MRR", "R@1", *PRECISIONS)
-BLOCK_NUMBERS = 2**18  # weights of resamples that are held at a time: they stay in the cache
+ALONE = "alone"  # each query knows the gallery of targets, and no other query
+AS_LIST = "AS list"  # the other queries are the cohort of AS-norm
+MATCHED = "matched"  # all scores are turned into probabilities together
+ASSIGNED = "assigned"  # the optimal assignment (Jonker and Volgenant 1987, by SciPy)
+MUTUAL = "mutual"  # only pairs of which each is the other's best
+WAYS = (ALONE, AS_LIST, MATCHED, ASSIGNED, MUTUAL)
+WITHOUT_RANKS = (ASSIGNED, MUTUAL)  # one answer a query, so no MRR
+LIKELY = (0.5, 0.9)  # probabilities from which on answers are counted by DrawnLists.calibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +63,13 @@ class Answers:
         return (self.rank == 1) & (self.target == self.partner)
 
 
-def best_answers(candidates: Candidates, values: np.ndarray, same: np.ndarray) -> Answers:
+def best_answers(values: np.ndarray, same: np.ndarray) -> Answers:
     """Find the best target of each query, and the rank of its partner.
 
     Parameters
     ----------
-    candidates : N pairs of Q queries and T targets; a partner that is no candidate has the rank T
-    values : (N,), scores or probabilities of the pairs
+    values : (Q, T), scores or probabilities of Q queries with T targets; -inf of a pair that is no
+        candidate. A partner that is none has the rank T
     same : (Q, T) bool, the true pairs, at most one of each query
 
     Raises
@@ -66,44 +80,13 @@ def best_answers(candidates: Candidates, values: np.ndarray, same: np.ndarray) -
     refuse_nan(values, "values")
     if (same.sum(1) > 1).any():
         raise ValueError("a query of two lists has one partner at most")
-    row, column = candidates.pairs.T
+    value = values.max(1)
+    target = np.where(value > -np.inf, values.argmax(1), -1)
     partner = np.where(same.any(1), same.argmax(1), -1)
-    order = np.lexsort((column, -values, row))
-    queries, first = np.unique(row[order], return_index=True)
-    target = np.full(candidates.queries, -1)
-    value = np.full(candidates.queries, -np.inf)
-    target[queries] = column[order[first]]
-    value[queries] = values[order[first]]
-
-    own_value = np.full(candidates.queries, -np.inf)
-    is_partner = column == partner[row]
-    own_value[row[is_partner]] = values[is_partner]
-    rank = np.bincount(row[values >= own_value[row]], minlength=candidates.queries).astype(float)
-    rank[own_value == -np.inf] = candidates.targets
+    own_value = np.where(same, values, -np.inf).max(1)
+    rank = (values >= own_value[:, None]).sum(1).astype(float)  # T where it is no candidate
     rank[partner < 0] = np.nan
     return Answers(target, value, rank, partner)
-
-
-def precision_at_mean(answers: Answers, mean: float) -> float:
-    """Return the precision of the likeliest answers whose mean probability is ``mean``.
-
-    If the probabilities hold, it is about ``mean``.
-
-    Parameters
-    ----------
-    answers : whose values are probabilities
-    mean : the least mean probability of the answers that are taken, likeliest first
-
-    Returns
-    -------
-    The share of right ones; NaN if the likeliest answer is less likely than ``mean``
-    """
-    order = np.argsort(-answers.value, kind="stable")
-    means = np.cumsum(answers.value[order]) / np.arange(1, 1 + len(order))
-    likeliest = order[: (means >= mean - 1e-9).sum()]  # sums of floats are not exact
-    if not len(likeliest):
-        return np.nan
-    return answers.right[likeliest].mean()
 
 
 def list_metrics(
@@ -136,80 +119,50 @@ def list_metrics(
     ValueError
         If the queries of both have not the same partners.
     """
-    sides = [answers] if base is None else [answers, base]
-    names = METRICS
+    sides = [answers]
     if base is not None:
+        sides.append(base)
         if not np.array_equal(answers.partner, base.partner):
             raise ValueError("answers to compare are not to the same queries")
-        names = [f"{name}_difference" for name in METRICS]
     account = np.unique(accounts, return_inverse=True)[1]
-    orders = [np.argsort(-side.value, kind="stable") for side in sides]
-    (values,) = _difference(sides, orders, np.ones((1, len(account))))
-    resampled = []
-    resample = resample_weights(account, resamples, seed)
-    rows = max(BLOCK_NUMBERS // len(account), 1)
-    while block := list(islice(resample, rows)):
-        weights = np.take(block, account, axis=1)
-        has_any = np.compress(answers.has_partner, weights, axis=1).any(1)
-        resampled.extend(_difference(sides, orders, weights[has_any]))
-    low, high = percentile_interval(resampled, len(METRICS))
-    return metric_table(dict(zip(names, values)), low, high)
+    measures = [_metrics_of(side, account) for side in sides]
+    return resampled_metrics(measures, METRICS, accounts, seed, resamples)
 
 
-def _difference(sides, orders, weights):
-    """Return METRICS of the first answers, less those of the second where there are any.
+def _metrics_of(answers, account):
+    """Return a function that measures answers, each account counted ``weights`` (A,) times."""
+    has_partner = answers.has_partner
+    of_queries = np.stack([1 / answers.rank[has_partner], answers.right[has_partner]], 1)
+    order = np.argsort(-answers.value, kind="stable")
 
-    A row (R, metrics) for each row of ``weights`` (R, Q).
-    """
-    values = [_values(side, order, weights) for side, order in zip(sides, orders)]
-    if len(values) == 1:
-        return values[0]
-    return values[0] - values[1]
+    def measure(weights):
+        weight = weights[account]
+        total = weight[has_partner].sum()
+        if not total:  # a resample without any partner counts for nothing
+            return np.full(len(METRICS), np.nan)
+        right, answered, is_last = _cumulative(answers, order, weight)
+        at_precisions = [
+            right[is_last & (right >= precision * answered)].max(initial=0)
+            for precision in PRECISIONS.values()
+        ]
+        return np.array([*(weight[has_partner] @ of_queries), *at_precisions]) / total
 
-
-def _values(answers, order, weights):
-    """Return METRICS (R, metrics), each of Q queries counted ``weights`` (R, Q) times.
-
-    ``order`` has the best answer first.
-    """
-    # compress and take, unlike brackets, keep the rows contiguous: sums are those of each row alone
-    weight = np.compress(answers.has_partner, weights, axis=1)
-    total = weight.sum(1)
-    of_queries = (1 / answers.rank[answers.has_partner], answers.right[answers.has_partner])
-    metrics = [(weight * values).sum(1) / total for values in of_queries]
-    right, answered, is_last = cumulative_answers(answers, order, weights)
-    for precision in PRECISIONS.values():
-        enough = is_last & (right >= precision * answered)
-        metrics.append(np.where(enough, right, 0).max(1) / total)
-    return np.stack(metrics, 1)
+    return measure
 
 
-def cumulative_answers(
-    answers: Answers, order: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _cumulative(answers, order, weight):
     """Count right answers and all answers from the best value down, as curves of precision do.
 
-    Parameters
-    ----------
-    answers : answers of Q queries
-    order : (Q,) the queries, the highest value first
-    weights : (Q,) how often each query counts; or (R, Q), R such weights
-
-    Returns
-    -------
-    (Q,) or (R, Q) right answers, the same of all answers, and (Q,) bool, whether a threshold can
-    stand here, because the next value is another one
+    The last array tells whether a threshold can stand there, because the next value is another one.
     """
-    weight = np.take(weights, order, axis=-1)
     value = answers.value[order]
-    right = np.cumsum(weight * answers.right[order], axis=-1)
-    return right, np.cumsum(weight, axis=-1), np.append(value[:-1] != value[1:], True)
+    right = np.cumsum((weight * answers.right)[order])
+    return right, np.cumsum(weight[order]), np.append(value[:-1] != value[1:], True)
 
 
-def join_answers(parts: list[Answers]) -> Answers:
+def join_answers(parts: Iterable[Answers]) -> Answers:
     """Return the answers of several lists as one, to be counted together."""
-    names = ("target", "value", "rank", "partner")
-    return Answers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Answers(*map(np.concatenate, zip(*(vars(part).values() for part in parts))))
 
 
 def precision_curve(answers: Answers) -> pd.DataFrame:
@@ -226,9 +179,151 @@ def precision_curve(answers: Answers) -> pd.DataFrame:
     ``precision``, the share of the answers that are right; a row for each different value
     """
     order = np.argsort(-answers.value, kind="stable")
-    right, answered, is_last = cumulative_answers(answers, order, np.ones(len(order)))
+    right, answered, is_last = _cumulative(answers, order, np.ones(len(order)))
     curve = pd.DataFrame(
         {"recall": right / answers.has_partner.sum(), "precision": right / answered}
     )
     is_answer = answers.value[order] > -np.inf
     return curve[is_last & is_answer].reset_index(drop=True)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnLists:
+    """The answers of several pairs of lists, counted together.
+
+    Attributes
+    ----------
+    accounts : (N,) account of each query of all lists
+    nobody : (N,) probability that a query has no partner, as matched
+    llr : (M,) log-likelihood ratio of each pair of all lists, as matched
+    same : (M,) bool, whether a pair are partners
+    overlaps : (L,) of each pair of lists the overlap that the matching assumed
+    answers : way -> answers of the N queries
+    """
+
+    accounts: np.ndarray
+    nobody: np.ndarray
+    llr: np.ndarray
+    same: np.ndarray
+    overlaps: np.ndarray
+    answers: dict[str, Answers]
+
+    def calibration(self) -> dict[str, float]:
+        """Return MRR, Cllr and minCllr, and how often likely answers, and nobody, are right."""
+        best = self.answers[MATCHED]
+        row = {
+            "overlap assumed": self.overlaps.mean(),
+            "MRR, alone": np.nanmean(1 / self.answers[ALONE].rank),
+            "MRR, matched": np.nanmean(1 / best.rank),
+            "Cllr": cllr(self.llr, self.same),
+            "minCllr": min_cllr(self.llr, self.same),
+        }
+        called = {f"{least:.0%}": (best.value >= least, best.right) for least in LIKELY}
+        called["nobody"] = (self.nobody >= 0.5, ~best.has_partner)
+        for name, (is_called, right) in called.items():
+            row[f"called {name}"] = is_called.mean()
+            row[f"right, {name}"] = right[is_called].mean() if is_called.any() else np.nan
+        return row
+
+
+def record_lists(
+    files: Run, lists: DrawnLists, system: str, protocol: str, ways: tuple = WAYS, **about: object
+) -> None:
+    """Record the metrics of ways to answer, each as a system of its own, and their differences.
+
+    Parameters
+    ----------
+    files : the run whose table of results takes the rows
+    lists : the answers to several pairs of lists
+    system : name of the system whose scores were matched
+    protocol : name of the protocol, such as "matched, overlap 0.5"
+    ways : the ways that are recorded
+    **about : more fields of :class:`helpers.core.results.Measured`, and ``seed`` of the bootstrap
+    """
+    size = len(lists.accounts) // len(lists.overlaps)
+    of_ways = [(way, "") for way in ways]
+    if MATCHED in ways:
+        of_ways += [(MATCHED, ALONE), (MATCHED, AS_LIST)]
+    for way, base_way in of_ways:
+        sides = (lists.answers[way], lists.accounts, lists.answers.get(base_way))
+        measured = list_metrics(*sides, seed=about.get("seed", 0))
+        if way in WITHOUT_RANKS:
+            measured = measured.drop("MRR")
+        name = name_of_way(system, way)
+        base = name_of_way(system, base_way) if base_way else ""
+        row = {"model": name, "label": name, "base": base, "protocol": protocol}
+        results.record(files, measured, **row, queries=size, targets=size, **about)
+
+
+def name_of_way(system: str, way: str) -> str:
+    """Name a system with a way to answer: "open-small, matched"; ALONE has the system's name.
+
+    Parameters
+    ----------
+    system : name of the system
+    way : one of WAYS
+    """
+    if way == ALONE:
+        return system
+    return short_name(system.removesuffix(", AS-norm"), note=way)
+
+
+def match_drawn_lists(
+    scores: np.ndarray,
+    config: MatchConfig,
+    overlap: float,
+    lists: int = 1,
+    seed: int = 0,
+    rounds: int | None = None,
+    estimated: bool = False,
+    reverse_scores: np.ndarray | None = None,
+) -> DrawnLists:
+    """Draw pairs of lists, and answer the queries of each pair in all WAYS.
+
+    Parameters
+    ----------
+    scores : (N, N), scores of N queries with N targets, in the same order of accounts
+    config : line of the log-weights
+    overlap : share of a list that has a partner in the other; 1 for all accounts
+    lists : number of pairs of lists
+    seed : seed of the lists; the lists of one seed and overlap are the same
+    rounds : number of times that rows and columns are scaled; by default as many as needed
+    estimated : whether the matching estimates the overlap, in place of knowing it
+    reverse_scores : (N, N), scores of the same pairs where the targets are asked in the gallery of
+        queries. If given, all WAYS but ALONE read the mean of both, as the command ``match`` does
+    """
+    rng = np.random.default_rng(seed)
+    of_lists = scores.astype(np.float64)
+    if reverse_scores is not None:
+        of_lists = (of_lists + reverse_scores) / 2
+    parts = []
+    answers = []
+    for _ in range(lists):
+        queries, targets = draw_lists(len(scores), overlap, rng)
+        same = queries[:, None] == targets
+        rows = np.ix_(queries, targets)
+        pairs = all_candidates(of_lists[rows])
+        assumed = estimate_overlap(pairs, config) if estimated else overlap
+        matching = sinkhorn(pairs, config, assumed, rounds)
+        llr = matching.llr(config.llr_scale, config.llr_shift)
+        parts.append((queries, matching.nobody_of_queries, llr, same.ravel(), [assumed]))
+        values = _values_of_ways(scores[rows], of_lists[rows], matching)
+        answers.append({way: best_answers(values[way], same) for way in WAYS})
+    joined = {way: join_answers(part[way] for part in answers) for way in WAYS}
+    return DrawnLists(*map(np.concatenate, zip(*parts)), joined)
+
+
+def _values_of_ways(scores_alone, scores, matching):
+    """Return the values (Q, T) of all pairs of two lists by way; -inf of those that are none."""
+    from scipy import optimize  # imported here: who only embeds need not wait for it
+
+    is_assigned = np.zeros(scores.shape, bool)
+    is_assigned[optimize.linear_sum_assignment(scores, maximize=True)] = True
+    is_mutual = mutual_best(matching.candidates).reshape(scores.shape)
+    return {
+        ALONE: scores_alone,
+        AS_LIST: list_norm(scores.astype(np.float32)),
+        MATCHED: matching.probability.reshape(scores.shape),
+        ASSIGNED: np.where(is_assigned, scores, -np.inf),
+        MUTUAL: np.where(is_mutual, scores, -np.inf),
+    }

@@ -1,12 +1,12 @@
 """Fit how scores become the weights of a matching, on lists that are drawn from known accounts."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from .calibration import cllr
-from .candidates import Candidates, all_candidates
-from .matching import SMALLEST, MatchConfig, Matching, sinkhorn
+from .candidates import all_candidates
+from .matching import SMALLEST, MatchConfig, sinkhorn
 
 # Overlap: number of lists that are drawn. Where all have a partner, the likeliest line is a steeper
 # one, which makes probabilities of all other lists too certain.
@@ -44,29 +44,6 @@ def draw_lists(
     return queries, targets
 
 
-@dataclass(frozen=True, eq=False)
-class _KnownLists:
-    """Two drawn lists whose true pairs are known."""
-
-    overlap: float
-    candidates: Candidates
-    same: np.ndarray
-
-
-@dataclass(frozen=True)
-class _SlopePrior:
-    """A normal prior of the logarithm of the slope; none where no slope is expected."""
-
-    expected: float | None
-    accounts: int
-
-    def loss(self, slope):
-        """Return minus the log-density of a slope, as a share of one account in the mean."""
-        if self.expected is None:
-            return 0.0
-        return np.log(slope / self.expected) ** 2 / (2 * SLOPE_SPREAD**2 * self.accounts)
-
-
 def fit_match(
     scores: np.ndarray, seed: int = 0, expected_slope: float | None = None
 ) -> MatchConfig:
@@ -95,76 +72,53 @@ def fit_match(
             f"matching is fitted on {MIN_FIT_ACCOUNTS} accounts or more, not on {len(scores)}"
         )
     scores = np.asarray(scores, np.float64)
-    known_lists = _known_lists(scores, np.random.default_rng(seed))
-    spread = scores.std()
-    begin = [0.0, -scores.diagonal().mean() / spread]  # of log(slope * spread), and of intercept
     accounts = min(len(scores), FIT_ACCOUNTS)
-    prior = _SlopePrior(expected_slope, accounts)
-    arguments = (known_lists, spread, prior)
-    optimum = optimize.minimize(_loss, begin, arguments, method="Nelder-Mead", tol=1e-3)
-    line = replace(_line(optimum.x, spread), accounts=accounts)
+    lists = _known_lists(scores[:accounts, :accounts], np.random.default_rng(seed))
+    spread = scores.std()
 
-    llrs = [sinkhorn(lists.candidates, line, lists.overlap).llr() for lists in known_lists]
-    same = [lists.same[tuple(lists.candidates.pairs.T)] for lists in known_lists]
-    pairs = (np.concatenate(llrs), np.concatenate(same))
-    optimum = optimize.minimize(_calibrated_cllr, [1.0, 0.0], pairs, bounds=[SCALES, SHIFTS])
+    def line(values):
+        return MatchConfig(float(np.exp(values[0]) / spread), float(values[1]), accounts=accounts)
+
+    def loss(values):
+        prior = 0.0
+        if expected_slope is not None:
+            apart = np.log(line(values).slope / expected_slope)
+            prior = apart**2 / (2 * SLOPE_SPREAD**2 * accounts)
+        return _loss(line(values), lists) + prior
+
+    def calibrated_cllr(values):
+        return cllr(values[0] * llr + values[1], same)
+
+    begin = [0.0, -scores.diagonal().mean() / spread]  # of log(slope * spread), and of intercept
+    fitted = line(optimize.minimize(loss, begin, method="Nelder-Mead", tol=1e-3).x)
+    llr = np.concatenate([sinkhorn(pairs, fitted, overlap).llr() for overlap, pairs, _ in lists])
+    same = np.concatenate([same.ravel() for _, _, same in lists])
+    optimum = optimize.minimize(calibrated_cllr, [1.0, 0.0], bounds=[SCALES, SHIFTS])
     scale, shift = optimum.x.tolist()
-    return replace(line, llr_scale=scale, llr_shift=shift)
+    return replace(fitted, llr_scale=scale, llr_shift=shift)
 
 
 def _known_lists(scores, rng):
-    """Draw the lists of FIT_LISTS from the first FIT_ACCOUNTS accounts."""
-    known_lists = []
+    """Draw the lists of FIT_LISTS: the overlap of each, all its pairs, and (Q, T) the true ones."""
+    lists = []
     for overlap, count in FIT_LISTS.items():
         for _ in range(count):
-            queries, targets = draw_lists(min(len(scores), FIT_ACCOUNTS), overlap, rng)
-            candidates = all_candidates(scores[np.ix_(queries, targets)])
-            known_lists.append(_KnownLists(overlap, candidates, queries[:, None] == targets))
-    return known_lists
+            queries, targets = draw_lists(len(scores), overlap, rng)
+            pairs = all_candidates(scores[np.ix_(queries, targets)])
+            lists.append((overlap, pairs, queries[:, None] == targets))
+    return lists
 
 
-def _line(values, spread):
-    return MatchConfig(float(np.exp(values[0]) / spread), float(values[1]))
-
-
-def _loss(values, known_lists, spread, prior):
-    """Return minus the mean log-probability of the truth, the mean over overlaps, with the prior's.
-
-    ``values`` are the logarithm of slope * spread, and the intercept.
-    """
-    line = _line(values, spread)
-    losses = {overlap: [] for overlap in FIT_LISTS}
-    for lists in known_lists:
-        matching = sinkhorn(lists.candidates, line, lists.overlap, FIT_ROUNDS)
-        of_truth = truth_probability(matching, lists.same)
-        losses[lists.overlap].append(-np.log(np.maximum(of_truth, SMALLEST)).mean())
-    return np.mean([np.mean(loss) for loss in losses.values()]) + prior.loss(line.slope)
-
-
-def _calibrated_cllr(values, llr, same):
-    scale, shift = values
-    return cllr(scale * llr + shift, same)
-
-
-def truth_probability(matching: Matching, same: np.ndarray) -> np.ndarray:
-    """Return the probability of what is true of each account: its partner, or nobody.
-
-    Parameters
-    ----------
-    matching : result of :func:`~helpers.evaluation.matching.sinkhorn`
-    same : (Q, T) bool, the true pairs, at most one of each account
-
-    Returns
-    -------
-    (N,) of all true pairs, of the queries without a partner and of the targets without one
-    """
-    is_true = same[tuple(matching.candidates.pairs.T)]
-    missed = int(same.sum()) - int(is_true.sum())  # true pairs that are no candidates
-    return np.concatenate(
-        [
-            matching.probability[is_true],
-            np.zeros(missed),
+def _loss(line, lists):
+    """Return minus the mean log-probability of each account's partner or nobody, over overlaps."""
+    total = 0.0
+    for overlap, pairs, same in lists:
+        matching = sinkhorn(pairs, line, overlap, FIT_ROUNDS)
+        of_truth = [
+            matching.probability.reshape(same.shape)[same],
             matching.nobody_of_queries[~same.any(1)],
             matching.nobody_of_targets[~same.any(0)],
         ]
-    )
+        log_probability = np.log(np.maximum(np.concatenate(of_truth), SMALLEST))
+        total -= log_probability.mean() / FIT_LISTS[overlap]
+    return total / len(FIT_LISTS)

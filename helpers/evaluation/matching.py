@@ -131,53 +131,33 @@ def sinkhorn(
     if not 0 < overlap <= 1:
         raise ValueError(f"overlap {overlap}: a share above 0, at most 1")
     query, target = candidates.pairs.T
-    weight, nobody_of_query, nobody_of_target = _weights(candidates, config, overlap)
-    shape = (candidates.queries, candidates.targets)
-    weights = sparse.csr_matrix((weight, (query, target)), shape)
+    size = np.array([candidates.queries, candidates.targets])
+    share = overlap * size.min() / size
+    nobody = np.maximum(1 - share, np.exp(LEAST_LOG_WEIGHT)) / np.sqrt(share)
+    log_weight = config.slope * candidates.scores + config.intercept
+    log_weight = np.clip(log_weight, LEAST_LOG_WEIGHT, MOST_LOG_WEIGHT)
+    # each query's weights are divided by its largest one, so that no number is too large
+    largest = np.full(size[0], np.log(nobody[0]))
+    np.maximum.at(largest, query, log_weight)
+    weight = np.exp(log_weight - largest[query])
+    nobody_of_query = nobody[0] * np.exp(-largest)
+    weights = sparse.csr_matrix((weight, (query, target)), size)
     by_target = weights.T.tocsr()
 
-    of_targets = np.ones(candidates.targets)
+    of_targets = np.ones(size[1])
     most_rounds = MOST_ROUNDS if rounds is None else rounds
     for number in range(1, 1 + most_rounds):
         of_queries = 1 / (weights @ of_targets + nobody_of_query)
         before = of_targets
-        of_targets = 1 / (by_target @ of_queries + nobody_of_target)
+        of_targets = 1 / (by_target @ of_queries + nobody[1])
         highest_sum = (before / of_targets).max()  # of a target's probabilities, with nobody's
         if rounds is None and number >= ROUNDS and highest_sum <= MOST_TOTAL:
             break
     of_queries = 1 / (weights @ of_targets + nobody_of_query)
-
     probability = of_queries[query] * weight * of_targets[target]
-    sum_of_query = np.bincount(query, probability, candidates.queries)
-    sum_of_target = np.bincount(target, probability, candidates.targets)
-    nobody_of_queries = np.clip(1 - sum_of_query, 0, 1)
-    nobody_of_targets = np.clip(1 - sum_of_target, 0, 1)
+    nobody_of_targets = np.maximum(1 - of_targets * (by_target @ of_queries), 0)
+    nobody_of_queries = of_queries * nobody_of_query
     return Matching(candidates, probability, nobody_of_queries, nobody_of_targets, overlap)
-
-
-def _weights(candidates, config, overlap):
-    """Return the weights (N,) of the pairs, and those of nobody: (Q,) of queries, one of targets.
-
-    The weights of a query, nobody's included, are divided by the largest of them, so that no number
-    is too large.
-    """
-    shape = (candidates.queries, candidates.targets)
-    query = candidates.pairs[:, 0]
-    log_weight = config.slope * candidates.scores + config.intercept
-    log_weight = np.clip(log_weight, LEAST_LOG_WEIGHT, MOST_LOG_WEIGHT)
-    slack_of_queries, slack_of_targets = [_log_slack(overlap, size, shape) for size in shape]
-    largest = np.full(shape[0], slack_of_queries)
-    np.maximum.at(largest, query, log_weight)
-    weight = np.exp(log_weight - largest[query])
-    return weight, np.exp(slack_of_queries - largest), np.exp(slack_of_targets)
-
-
-def _log_slack(overlap, size, shape):
-    """Return the log-weight of nobody in a list of this size: n of the module's docstring."""
-    share = overlap * min(shape) / size
-    if share == 1:
-        return LEAST_LOG_WEIGHT
-    return np.log1p(-share) - np.log(share) / 2
 
 
 def estimate_overlap(candidates: Candidates, config: MatchConfig) -> float:
@@ -197,34 +177,6 @@ def estimate_overlap(candidates: Candidates, config: MatchConfig) -> float:
         probability = sinkhorn(candidates, config, overlap, rounds=10).probability
         overlap = float(np.clip(probability.sum() / shorter, MIN_OVERLAP, MAX_OVERLAP))
     return overlap
-
-
-def optimal_assignment(candidates: Candidates) -> np.ndarray:
-    """Return the candidates (N,) bool that are pairs of the assignment with the largest sum.
-
-    As many accounts as possible get a partner; scores below 0 are pairs, too.
-
-    Parameters
-    ----------
-    candidates : the pairs of both lists
-
-    References
-    ----------
-    Jonker and Volgenant 1987, by SciPy.
-    """
-    from scipy import optimize  # imported here: who only embeds need not wait for it
-
-    if not len(candidates):
-        return np.zeros(0, bool)
-    shape = (candidates.queries, candidates.targets)
-    row, column = candidates.pairs.T
-    none = candidates.scores.min(initial=0) - np.ptp(candidates.scores) * min(shape) - 1
-    scores = np.full(shape, none)
-    scores[row, column] = candidates.scores
-    chosen = np.full(shape[0], -1)
-    query, target = optimize.linear_sum_assignment(scores, maximize=True)
-    chosen[query] = target
-    return chosen[row] == column
 
 
 def mutual_best(candidates: Candidates) -> np.ndarray:

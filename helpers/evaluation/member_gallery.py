@@ -2,21 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from ..encoders.base import Encoder
 from .scores import (
-    FREQUENT_SHARE,
-    MAX_REFERENCES,
     NEAREST,
     Rows,
-    SplitRows,
-    cosine,
     neighbour_statistics,
     pair_scores,
+    reference_targets,
     s_norm,
     score_blocks,
     statistics,
@@ -44,36 +39,48 @@ class Gallery:
 
     encoder: Encoder
     rows: Rows
-    references: Rows | SplitRows | None = None
+    references: Rows | None = None
     place: np.ndarray | None = None
     neighbours: int | None = None
     of_targets: tuple[np.ndarray, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        encoder: Encoder,
+        rows: Rows,
+        steps: int,
+        cohort: Rows | None = None,
+        reference: np.ndarray | None = None,
+        neighbours: int | None = None,
+    ) -> "Gallery":
+        """Make a gallery with the statistics of its targets.
+
+        Parameters
+        ----------
+        encoder, rows, neighbours : see the class
+        steps : how often scores are normalised; with a cohort once at most
+        cohort : (C, D) rows of other samples, from whose scores the statistics are computed
+        reference : (T,) bool, targets from whose scores they are computed; all by default; ignored
+            with a cohort
+        """
+        gallery = cls(encoder, rows, neighbours=neighbours)
+        if steps and cohort is not None:
+            gallery = replace(gallery, references=cohort)
+        elif steps:
+            chosen = reference_targets(rows.shape[0], reference)
+            place = np.full(rows.shape[0], -1)
+            place[chosen] = np.arange(len(chosen))
+            gallery = replace(gallery, references=rows[chosen], place=place)
+        for step in range(steps):
+            of_targets = gallery._statistics(rows, gallery.place, step + 1)
+            gallery = replace(gallery, of_targets=of_targets)
+        return gallery
 
     @property
     def unit(self) -> bool:
         """Whether rows are compared by product, else by Euclidean distance."""
         return getattr(self.encoder, "unit", True)
-
-    @cached_property
-    def _targets(self):
-        if sparse.issparse(self.rows):
-            return SplitRows.of(self.rows)
-        return self.rows
-
-    @cached_property
-    def _columns(self):
-        """The targets that are references; all of them without a copy of the scores."""
-        if (self.place >= 0).all():
-            return slice(None)
-        return np.flatnonzero(self.place >= 0)
-
-    def with_statistics(self, steps: int) -> "Gallery":
-        """Return the gallery with the statistics of its targets for so many steps."""
-        gallery = self
-        for step in range(steps):
-            of_targets = gallery._statistics(self.rows, self.place, step + 1)
-            gallery = replace(gallery, of_targets=of_targets)
-        return gallery
 
     def scores(
         self, queries: Rows, own_column: np.ndarray | None = None
@@ -89,20 +96,14 @@ class Gallery:
 
         Yields
         ------
-        A slice of q queries, and a list of their scores (q, T) float32
+        A slice of q queries, and a list of their scores (q, T) float32; the next block overwrites
+        the raw ones
         """
-        if own_column is None:
-            own_column = np.full(queries.shape[0], -1)
-        for part, scores in score_blocks(queries, self._targets, self.unit):
+        of_queries = self.query_statistics(queries, own_column)
+        for part, scores in score_blocks(queries, self.rows, self.unit):
             steps = [scores]
-            for step, of_targets in enumerate(self.of_targets):
-                if self.place is None:
-                    compared = cosine(queries[part], self.references, self.unit)
-                else:
-                    compared = steps[-1][:, self._columns]
-                of_queries = self._statistics_of_scores(compared, step)
-                of_queries = self._with_own(of_queries, step, own_column[part])
-                steps.append(s_norm(steps[-1], of_queries, of_targets))
+            for of_query, of_target in zip(of_queries, self.of_targets):
+                steps.append(s_norm(steps[-1], of_query[:, part], of_target))
             yield part, steps
 
     def pair_scores(self, queries: Rows, pairs: np.ndarray) -> list[np.ndarray]:
@@ -153,11 +154,12 @@ class Gallery:
         ----------
         queries, own_column : as in :meth:`scores`
         """
-        if own_column is None:
-            own_column = np.full(queries.shape[0], -1)
         of_queries = self._statistics(queries, None, len(self.of_targets))
+        if own_column is None or self.place is None:
+            return of_queries
         return tuple(
-            self._with_own(of_query, step, own_column) for step, of_query in enumerate(of_queries)
+            np.where(own_column < 0, of_query, of_target[:, own_column])
+            for of_query, of_target in zip(of_queries, self.of_targets)
         )
 
     def _statistics(self, rows, own_column, steps):
@@ -169,39 +171,13 @@ class Gallery:
             return ()
         blocks = []
         for part, scores in score_blocks(rows, self.references, self.unit):
+            if self.place is None:
+                blocks.append([statistics(scores, nearest=NEAREST)])
+                continue
             own = None if own_column is None else own_column[part]
-            of_rows = [self._statistics_of_scores(scores, 0, own)]
+            of_rows = [statistics(scores, own)]
             if steps > 1:
-                scores = s_norm(scores, of_rows[0], self.of_targets[0][:, self._columns])
-                of_rows.append(self._statistics_of_scores(scores, 1, own))
+                scores = s_norm(scores, of_rows[0], self.of_targets[0][:, self.place >= 0])
+                of_rows.append(neighbour_statistics(scores, own, self.neighbours))
             blocks.append(of_rows)
         return tuple(np.hstack(of_step) for of_step in zip(*blocks))
-
-    def _statistics_of_scores(self, scores, step, own_column=None):
-        if self.place is None:
-            return statistics(scores, nearest=NEAREST)
-        if step == 0:
-            return statistics(scores, own_column)
-        return neighbour_statistics(scores, own_column, self.neighbours)
-
-    def _with_own(self, of_queries, step, own_column):
-        """Return the statistics of queries, those of the target where a query is one."""
-        if self.place is None:
-            return of_queries
-        return np.where(own_column < 0, of_queries, self.of_targets[step][:, own_column])
-
-
-def references_of(rows, reference):
-    """Return the fields ``references`` and ``place`` of a gallery.
-
-    Parameters
-    ----------
-    rows : (T, D) rows of the targets
-    reference : (R,) int, numbers of the targets from whose scores statistics are computed
-    """
-    place = np.full(rows.shape[0], -1)
-    place[reference] = np.arange(len(reference))
-    references = rows[reference]
-    if sparse.issparse(rows) and rows.shape[0] > MAX_REFERENCES:
-        references = SplitRows.of(references, FREQUENT_SHARE)
-    return {"references": references, "place": place}

@@ -17,8 +17,8 @@ import numpy as np
 from ..encoders.base import Encoder, embed
 from ..encoders.tfidf import TfidfEncoder
 from ..tokens.batch import Samples
-from .member_gallery import Gallery, references_of
-from .scores import MAX_REFERENCES, Blocks, Rows, as_rows, fuse, reference_targets
+from .member_gallery import Gallery
+from .scores import Blocks, Rows, as_rows, fuse
 
 MAX_KEPT = 120  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
 STEPS = {"none": 0, "s_norm": 1, "as_norm": 2}  # how often a normaliser normalises the scores
@@ -34,9 +34,6 @@ class Embeddings:
     def __init__(self):
         self._kept = {}
 
-    def __contains__(self, key: tuple[Hashable, ...]) -> bool:
-        return key in self._kept
-
     def of(self, encoder: Encoder, samples: Samples, max_tokens: int) -> Rows:
         """Embed samples, or return the rows that were made of them before.
 
@@ -50,8 +47,8 @@ class Embeddings:
         -------
         (N, D) rows, as :func:`helpers.evaluation.scores.as_rows` makes them
         """
-        make = partial(_embedded, encoder, samples, max_tokens)
-        return self.once(("rows", encoder, samples, max_tokens), make)
+        key = ("rows", encoder, samples, max_tokens)
+        return self.once(key, lambda: as_rows(embed(encoder, samples, max_tokens)))
 
     def put(self, encoder: Encoder, samples: Samples, max_tokens: int, rows) -> None:
         """Keep rows of samples that were made elsewhere, unless there are some already.
@@ -76,10 +73,6 @@ class Embeddings:
         if len(self._kept) > MAX_KEPT:
             del self._kept[next(iter(self._kept))]
         return made
-
-
-def _embedded(encoder, samples, max_tokens):
-    return as_rows(embed(encoder, samples, max_tokens))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +115,6 @@ class Member:
     cohort : for "as_norm", one sample of each of some training authors
     reference : (T,) bool, targets chosen at random from whose scores all statistics are computed;
         None for all targets; ignored with a cohort
-    max_references : number of targets at most from whose scores statistics are computed, see
-        :func:`helpers.evaluation.scores.reference_targets`
     neighbours : number of nearest targets for "as_norm" by the gallery; by default it depends on
         the gallery's size, see :func:`helpers.evaluation.scores.neighbour_statistics`
     embeddings : cache of rows and galleries; shared by members that ``replace`` makes of this one
@@ -136,7 +127,6 @@ class Member:
     weight: float = 1.0
     cohort: Samples | None = None
     reference: np.ndarray | None = None
-    max_references: int = MAX_REFERENCES
     neighbours: int | None = None
     embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
@@ -151,7 +141,7 @@ class Member:
     def shared(self) -> tuple[Hashable, ...]:
         """What is equal for members whose galleries differ in ``steps`` only."""
         reference = None if self.reference is None else self.reference.tobytes()
-        return self.encoder, self.cohort, reference, self.max_references, self.neighbours
+        return self.encoder, self.cohort, reference, self.neighbours
 
     def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
         """Make the gallery of some targets, or return the one that was made of them before.
@@ -161,13 +151,8 @@ class Member:
         targets : T samples
         max_tokens : tokens read of each post
         """
-        key = ("gallery", *self.shared, targets, max_tokens)
-        make = partial(self._gallery, targets, max_tokens)
-        if self.steps == 1 and (*key, 2) in self.embeddings:
-            # AS-norm has made the statistics of s-norm on its way
-            of_nearest = self.embeddings.once((*key, 2), make)
-            make = partial(replace, of_nearest, of_targets=of_nearest.of_targets[:1])
-        return self.embeddings.once((*key, self.steps), make)
+        key = ("gallery", *self.shared, targets, max_tokens, self.steps)
+        return self.embeddings.once(key, partial(self._gallery, targets, max_tokens))
 
     def _gallery(self, targets, max_tokens):
         encoder = self.encoder
@@ -176,16 +161,11 @@ class Member:
             key = ("fitted", encoder, targets, max_tokens)
             encoder, rows = self.embeddings.once(key, partial(encoder.fit, targets, max_tokens))
             self.embeddings.put(encoder, targets, max_tokens, rows)
-        gallery = Gallery(encoder, self.embeddings.of(encoder, targets, max_tokens))
-        if not self.steps:
-            return gallery
+        rows = self.embeddings.of(encoder, targets, max_tokens)
+        cohort = None
         if self.cohort is not None:
             cohort = self.embeddings.of(encoder, self.cohort, max_tokens)
-            return replace(gallery, references=cohort).with_statistics(1)
-        reference = reference_targets(len(targets), self.reference, self.max_references)
-        references = references_of(gallery.rows, reference)
-        gallery = replace(gallery, neighbours=self.neighbours, **references)
-        return gallery.with_statistics(self.steps)
+        return Gallery.of(encoder, rows, self.steps, cohort, self.reference, self.neighbours)
 
     def opened(self, queries: Samples, targets: Samples, max_tokens: int) -> tuple[Gallery, Rows]:
         """Return the gallery of targets, and the rows (Q, D) of queries by the gallery's encoder.
@@ -263,11 +243,6 @@ class Model:
             member = system if isinstance(system, Member) else Member(name, system)
             members.append(replace(member, name=name, weight=weights[name]))
         return cls.mean(members)
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """The weights by name."""
-        return {member.name: member.weight for member in self.members}
 
     def normalised(self, normaliser: str, neighbours: int | None = None) -> "Model":
         """Return the model with other settings of all members.
@@ -402,16 +377,9 @@ class Model:
         """
         if embeddings is None:
             embeddings = Embeddings()
+        shared = {"reference": reference, "embeddings": embeddings}
         return cls(
-            tuple(
-                Member(
-                    **member,
-                    encoder=encoders[member["name"]],
-                    reference=reference,
-                    embeddings=embeddings,
-                )
-                for member in members
-            )
+            tuple(Member(encoder=encoders[plain["name"]], **plain, **shared) for plain in members)
         )
 
 

@@ -139,7 +139,9 @@ def best_ranks(scores: np.ndarray, is_own: np.ndarray) -> np.ndarray:
     """
     refuse_nan(scores)
     best = scores.max(1, keepdims=True, where=is_own, initial=-np.inf)
-    return 1 + np.count_nonzero((scores >= best) & ~is_own, axis=1)
+    is_before = scores >= best
+    np.greater(is_before, is_own, out=is_before)  # as high, and not own
+    return 1 + np.array([np.count_nonzero(row) for row in is_before])
 
 
 def _score_blocks(

@@ -23,9 +23,6 @@ standard deviation. The scale is 0 where the scores do not spread.
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -36,11 +33,7 @@ GRID = 2.0**20  # scores are multiples of 1 / GRID
 BLOCK = 2**22  # scores that are held at a time, 16 MB; of a fusion, for each of its encoders
 MIN_BLOCK_ROWS = 160  # queries of a block at least: products of fewer rows take longer
 TILE = 1024  # targets multiplied at a time: their scores stay in the cache until they are rounded
-SPARSE_ROWS = 64  # sparse queries multiplied at a time
 PAIRS = 2**14  # listed pairs multiplied at a time
-# Terms of a larger share of the targets are multiplied as dense numbers, see SplitRows: a dense
-# product takes about 0.01 of the time of a sparse one for each pair that has the term.
-FREQUENT_SHARE = 0.1
 
 # Targets at most from whose scores statistics are computed. So they cost as much as the accounts
 # times MAX_REFERENCES, and not the square of the accounts, where only some pairs are scored.
@@ -59,7 +52,8 @@ Blocks = Iterator[tuple[slice, np.ndarray]]  # slices of queries, each with the 
 
 def round_scores(scores: np.ndarray) -> np.ndarray:
     """Return scores as float32, rounded to multiples of 2**-20, as they are compared."""
-    return np.asarray(np.rint(np.asarray(scores) * GRID) / GRID, np.float32)
+    scaled = np.multiply(scores, GRID)
+    return np.divide(np.rint(scaled, out=scaled), GRID, out=scaled).astype(np.float32, copy=False)
 
 
 def refuse_nan(values: np.ndarray, kind: str = "scores") -> None:
@@ -70,8 +64,9 @@ def refuse_nan(values: np.ndarray, kind: str = "scores") -> None:
     values : array of any shape
     kind : what the values are, for the message
     """
-    is_nan = np.isnan(values)
-    if is_nan.any():
+    values = np.asarray(values)
+    if values.size and np.isnan(values.min()):  # without an array of as many truth values
+        is_nan = np.isnan(values)
         first = tuple(np.argwhere(is_nan)[0].tolist())
         raise ValueError(
             f"{is_nan.sum()} of {is_nan.size} {kind} are no numbers (NaN); the first stands at "
@@ -98,75 +93,17 @@ def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
     return rows
 
 
-@dataclass(frozen=True, eq=False)
-class SplitRows:
-    """Sparse rows of T targets in two parts, to be multiplied with many queries.
-
-    Nearly all the time of a sparse product goes into the few terms that most rows have. Where some
-    terms are frequent, sums are rounded otherwise, so a score may differ by 2**-20.
-
-    Attributes
-    ----------
-    frequent : (F,) columns of the frequent terms
-    dense : (T, F) float32, the values of these
-    rest : (D, T) float32, those of all other terms
-    """
-
-    frequent: np.ndarray
-    dense: Tensor
-    rest: sparse.csr_matrix
-
-    @classmethod
-    def of(cls, rows: sparse.csr_matrix, frequent_share: float = 1.0) -> "SplitRows":
-        """Split the rows (T, D) of targets.
-
-        Parameters
-        ----------
-        rows : (T, D)
-        frequent_share : a term is frequent if a larger share of the targets has it; by default none
-        """
-        rows_with_term = np.bincount(rows.indices, minlength=rows.shape[1])
-        is_frequent = rows_with_term > frequent_share * rows.shape[0]
-        frequent = np.flatnonzero(is_frequent)
-        rest = rows.copy()
-        rest.data[is_frequent[rows.indices]] = 0
-        rest.eliminate_zeros()
-        return cls(frequent, torch.from_numpy(rows[:, frequent].toarray()), rest.T.tocsr())
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of targets and of terms."""
-        return self.rest.shape[::-1]
-
-    def scores(self, queries: sparse.csr_matrix) -> np.ndarray:
-        """Return the products (Q, T) with queries (Q, D), rounded for the rule of ties.
-
-        SciPy multiplies in one thread only, so as many as PyTorch has multiply side by side.
-        """
-        dense_queries = torch.from_numpy(queries[:, self.frequent].toarray())
-        scores = (dense_queries @ self.dense.T).numpy()
-        begins = range(0, len(scores), SPARSE_ROWS)
-        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-            for _ in pool.map(partial(self._add_rest, queries, scores), begins):
-                pass  # a failed product raises its error here
-        return scores
-
-    def _add_rest(self, queries, scores, begin):
-        """Add the products with rare terms to the scores of SPARSE_ROWS queries, and round."""
-        rows = slice(begin, begin + SPARSE_ROWS)
-        products = (queries[rows] @ self.rest).toarray()
-        scores[rows] = round_scores(scores[rows] + products)
-
-
-def cosine(queries: Rows, targets: Rows | SplitRows, unit: bool = True) -> np.ndarray:
+def cosine(
+    queries: Rows, targets: Rows, unit: bool = True, out: Tensor | None = None
+) -> np.ndarray:
     """Score every query with every target by product or distance, rounded for the rule of ties.
 
     Parameters
     ----------
-    queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`; sparse targets that are asked
-        again and again are faster as SplitRows
+    queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`
     unit : whether rows are compared by product, else by minus the Euclidean distance, in double
         precision; sparse rows are always compared by product
+    out : (Q, T) float32, where scores of dense rows are written; by default a new array
 
     Returns
     -------
@@ -177,26 +114,25 @@ def cosine(queries: Rows, targets: Rows | SplitRows, unit: bool = True) -> np.nd
     ValueError
         If queries and targets differ in their dimensions, or only one of them is sparse.
     """
-    if sparse.issparse(targets):
-        targets = SplitRows.of(targets)
-    is_sparse = isinstance(targets, SplitRows)
+    is_sparse = sparse.issparse(targets)
     if queries.shape[1] != targets.shape[1] or sparse.issparse(queries) != is_sparse:
         raise ValueError(
             f"queries {tuple(queries.shape)} and targets {tuple(targets.shape)} do not fit together"
         )
     if is_sparse:
-        return targets.scores(queries)
-    scores = torch.empty(len(queries), len(targets))
-    for tile, part in zip(scores.split(TILE, 1), targets.split(TILE)):
+        return round_scores((queries @ targets.T).toarray())
+    if out is None:
+        out = torch.empty(len(queries), len(targets))
+    for tile, part in zip(out.split(TILE, 1), targets.split(TILE)):
         if unit:
-            products = queries @ part.T
+            products = torch.mm(queries, part.T, out=tile)
         else:
             products = -torch.cdist(queries.double(), part.double())
         torch.mul(products.mul_(GRID).round_(), 1 / GRID, out=tile)
-    return scores.numpy()
+    return out.numpy()
 
 
-def score_blocks(queries: Rows, targets: Rows | SplitRows, unit: bool = True) -> Blocks:
+def score_blocks(queries: Rows, targets: Rows, unit: bool = True) -> Blocks:
     """Score every query with every target by :func:`cosine`, about BLOCK scores at a time.
 
     Parameters
@@ -206,14 +142,14 @@ def score_blocks(queries: Rows, targets: Rows | SplitRows, unit: bool = True) ->
 
     Yields
     ------
-    A slice of q queries, and their scores (q, T) float32
+    A slice of q queries, and their scores (q, T) float32, which the next block overwrites
     """
-    if sparse.issparse(targets):
-        targets = SplitRows.of(targets)  # once for all blocks
-    step = max(MIN_BLOCK_ROWS, BLOCK // max(targets.shape[0], 1))
+    count = targets.shape[0]
+    step = min(max(MIN_BLOCK_ROWS, BLOCK // max(count, 1)), queries.shape[0])
+    out = torch.empty(0 if sparse.issparse(targets) else step, count)
     for begin in range(0, queries.shape[0], step):
         part = slice(begin, min(begin + step, queries.shape[0]))
-        yield part, cosine(queries[part], targets, unit)
+        yield part, cosine(queries[part], targets, unit, out[: part.stop - begin])
 
 
 def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = True) -> np.ndarray:
@@ -229,8 +165,6 @@ def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = Tr
     -------
     (N,) float32
     """
-    if sparse.issparse(queries) and targets.shape[0] > MAX_REFERENCES:
-        return _pair_scores_by_query(queries, targets, pairs)
     scores = np.empty(len(pairs))
     for begin in range(0, len(pairs), PAIRS):
         part = slice(begin, begin + PAIRS)
@@ -242,22 +176,6 @@ def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = Tr
             scores[part] = (left.double() * right).sum(1)
         else:
             scores[part] = -(left.double() - right).norm(dim=1)
-    return round_scores(scores)
-
-
-def _pair_scores_by_query(queries, targets, pairs):
-    """Score pairs of sparse rows: each query is made dense once, for all of its targets.
-
-    Where queries have many pairs, it takes half of the time; a score may differ by 2**-20.
-    """
-    scores = np.empty(len(pairs))
-    if not len(pairs):
-        return round_scores(scores)
-    order = np.argsort(pairs[:, 0], kind="stable")
-    begins = np.flatnonzero(np.diff(pairs[order, 0]))
-    for of_query in np.split(order, begins + 1):
-        query = queries[pairs[of_query[:1], 0]].toarray().ravel()
-        scores[of_query] = targets[pairs[of_query, 1]] @ query
     return round_scores(scores)
 
 

@@ -8,7 +8,7 @@ may be the answer. What an account says of its neighbours in the list may be kno
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..core import results
 from ..core.paths import Run
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
-from .bootstrap import metric_table, percentile_interval, resample_weights
+from .bootstrap import resampled_metrics
 from .candidates import all_candidates
 from .match_fitting import fit_match
 from .matching import MatchConfig, mutual_best, sinkhorn
@@ -122,8 +122,7 @@ def score_list(
     """Score every account of a list with every other.
 
     A pair's score is the mean of two: the first posts of one with the last posts of the other, both
-    ways. So it is symmetric. What a member says of a list is kept with its embeddings: other
-    weights, and another number of neighbours, need no second product.
+    ways. So it is symmetric.
 
     Parameters
     ----------
@@ -141,20 +140,13 @@ def score_list(
     scores_of_members = []
     for member in members:
         gallery, queries = member.opened(accounts.first, accounts.last, max_tokens)
-        key = ("both ways", gallery, accounts.last, max_tokens)
-        scores = member.embeddings.once(key, partial(_both_ways, gallery, queries))
-        if neighbours is None:
-            scores_of_members.append(scores)
-        else:
-            scores_of_members.append(neighbour_norm(scores, neighbours))
+        blocks = gallery.scores(queries, np.arange(len(accounts)))
+        scores = np.concatenate([steps[-1].copy() for _, steps in blocks])
+        scores = (scores + scores.T) / 2
+        if neighbours is not None:
+            scores = neighbour_norm(scores, neighbours)
+        scores_of_members.append(scores)
     return fuse(scores_of_members, [member.weight for member in members])
-
-
-def _both_ways(gallery, queries):
-    """Return the mean score of every pair of accounts, (N, N) float32."""
-    blocks = gallery.scores(queries, np.arange(gallery.rows.shape[0]))
-    scores = np.concatenate([steps[-1] for _, steps in blocks])
-    return (scores + scores.T) / 2
 
 
 def fit_list_match(
@@ -207,54 +199,30 @@ def match_list(scores: np.ndarray, config: MatchConfig, overlap: float) -> np.nd
         return np.log((probability + probability.T) / 2)  # equal but for the last rounds
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """What the scores of a list answer, by person, so that persons can be resampled."""
-
-    rank: np.ndarray  # of the best second account of each account that has one
-    person: np.ndarray  # of these accounts
-    pair_persons: np.ndarray  # (K, 2), of the mutual pairs, the highest score first
-    true_pairs: np.ndarray  # (P,) number of true pairs of each person
-
-
-def _answers(scores, accounts):
+def _metrics_of(scores, accounts):
+    """Return a function that gives METRICS, each person counted ``weights`` (P,) times."""
     scores = np.where(accounts.compared, scores, -np.inf)
-    same = accounts.same
-    has_second = same.any(1)
-    best = np.where(same, scores, -np.inf).max(1, keepdims=True)
-    rank = 1 + ((scores >= best) & ~same).sum(1)
-
-    pairs, _ = _mutual_pairs(scores)
+    has_second = accounts.same.any(1)
+    best = np.where(accounts.same, scores, -np.inf).max(1, keepdims=True)
+    rank = 1 + ((scores >= best) & ~accounts.same).sum(1)[has_second]
+    of_queries = np.stack([1 / rank, *(rank <= k for k in RECALL_AT)], 1)
+    left, right = accounts.person[_mutual_pairs(scores)[0]].T
+    is_true = left == right
     accounts_of_person = np.bincount(accounts.person)
-    return _Answers(
-        rank[has_second],
-        accounts.person[has_second],
-        accounts.person[pairs],
-        accounts_of_person * (accounts_of_person - 1) // 2,
-    )
+    pairs_of_person = accounts_of_person * (accounts_of_person - 1) // 2
 
+    def measure(weights):
+        by_query = np.average(of_queries, 0, weights[accounts.person[has_second]])
+        weight = np.where(is_true, weights[left], weights[left] * weights[right])
+        pairs = np.cumsum(weight)
+        true_pairs = np.cumsum(weight * is_true)
+        best = min(np.searchsorted(pairs, BEST_PAIRS), len(pairs) - 1)
+        precise = np.flatnonzero(true_pairs >= PRECISION * pairs)
+        pairs_found = true_pairs[precise[-1]] if len(precise) else 0
+        of_best = true_pairs[best] / max(pairs[best], 1)
+        return np.array([*by_query, of_best, pairs_found / (weights @ pairs_of_person)])
 
-def _values(answers, weights):
-    """Return METRICS, each person counted ``weights`` times."""
-    query_weight = weights[answers.person]
-    recalls = [answers.rank <= k for k in RECALL_AT]
-    by_query = [np.average(row, weights=query_weight) for row in [1 / answers.rank, *recalls]]
-
-    left_person, right_person = answers.pair_persons.T
-    is_true = left_person == right_person
-    weight_of_both = weights[left_person] * weights[right_person]
-    pair_weight = np.where(is_true, weights[left_person], weight_of_both)
-    pairs = np.cumsum(pair_weight)
-    true_pairs = np.cumsum(pair_weight * is_true)
-    best = np.searchsorted(pairs, BEST_PAIRS)
-    best = min(best, len(pairs) - 1)
-    precise = np.flatnonzero(true_pairs >= PRECISION * pairs)
-    found = true_pairs[precise[-1]] if len(precise) else 0
-    return [
-        *by_query,
-        true_pairs[best] / max(pairs[best], 1),
-        found / (weights @ answers.true_pairs),
-    ]
+    return measure
 
 
 def second_account_metrics(
@@ -285,18 +253,9 @@ def second_account_metrics(
     Columns ``value``, ``low`` and ``high``, a row for each of METRICS, or for "MRR_difference" and
     so on
     """
-    answers = [_answers(scores, accounts)]
-    names = METRICS
-    if base is not None:
-        answers.append(_answers(base, accounts))
-        names = [f"{name}_difference" for name in METRICS]
-    values = _difference(answers, np.ones(len(answers[0].true_pairs)))
-    resampled = [
-        _difference(answers, weights)
-        for weights in resample_weights(accounts.person, resamples, seed)
-    ]
-    low, high = percentile_interval(resampled, len(METRICS))
-    return metric_table(dict(zip(names, values)), low, high)
+    of_systems = [scores] if base is None else [scores, base]
+    measures = [_metrics_of(values, accounts) for values in of_systems]
+    return resampled_metrics(measures, METRICS, accounts.person, seed, resamples)
 
 
 def record_metrics(
@@ -328,14 +287,6 @@ def record_metrics(
     for base, model in compared:
         table = second_account_metrics(scores[model], accounts, scores[base], seed)
         results.record(files, table, model=model, base=base, label=labels[model], **measured)
-
-
-def _difference(answers, weights):
-    """Return the metrics of the first answers, less those of the second where there are any."""
-    values = np.array(_values(answers[0], weights))
-    if len(answers) == 1:
-        return values
-    return values - _values(answers[1], weights)
 
 
 def answers_by_probability(

@@ -5,7 +5,6 @@ pairs; tyo2021 chose its thresholds on the test set, which raises its numbers.
 """
 
 from collections.abc import Callable
-from functools import partial
 from itertools import combinations_with_replacement
 from typing import Literal
 
@@ -17,10 +16,10 @@ from ..core.parameters import Config
 from ..tokens.batch import Samples
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
-from .bootstrap import metric_table, percentile_interval, resample_weights
+from .bootstrap import metric_table, resampled_metrics
 from .calibration import Calibration, fit_calibration, probability
 from .models import System, as_model
-from .pan_metrics import auc, pan_metrics
+from .pan_metrics import METRICS, auc, pan_metrics
 from .trials import Trials
 
 # lower and upper threshold of tyo2021 Figure 2b, which were chosen on the test set
@@ -189,11 +188,7 @@ def fit_decision(
         fitted = fit_scores(distances, same)
     surface = threshold_surface(to_scores(fitted, distances), same, definition)
     thresholds = best_thresholds(surface)
-    return partial(_decide, fitted, thresholds), thresholds
-
-
-def _decide(fitted, thresholds, distances):
-    return apply_thresholds(to_scores(fitted, distances), *thresholds)
+    return lambda test: apply_thresholds(to_scores(fitted, test), *thresholds), thresholds
 
 
 def fit_scores(distances: np.ndarray, same: np.ndarray) -> Calibration:
@@ -262,10 +257,9 @@ def evaluate_verification(
     -------
     A table (columns value, low, high) of PAN's metrics, n_unanswered, dev_overall and, if
     ``same_topic`` is given, hardest_AUC; and the pairs of "dev" and "test", with columns ``first``
-    and ``second`` (numbers of their authors), ``same``, ``distance`` and ``score``, and
-    "resampled", the metrics of test in each resample. For the intervals authors are resampled. A
-    pair of two authors counts as often as the product of both authors' counts; n_unanswered and
-    dev_overall have no interval.
+    and ``second`` (numbers of their authors), ``same``, ``distance`` and ``score``, and perhaps
+    ``same_topic``. For the intervals authors are resampled. A pair of two authors counts as often
+    as the product of both authors' counts; n_unanswered and dev_overall have no interval.
 
     Raises
     ------
@@ -285,14 +279,10 @@ def evaluate_verification(
     decide, _ = fit_decision(dev_distances, dev.same, config.definition, config.decision)
     for pairs in scored.values():
         pairs["score"] = decide(pairs.distance.to_numpy())
-
-    scores = scored["test"].score.to_numpy()
-    measure = partial(_measure, scores, test.same, same_topic, config.definition)
-    values = measure(np.ones(len(scores)))
-    resampled = [measure(times) for times in _pair_weights(scored["test"], config)]
-    scored["resampled"] = pd.DataFrame(resampled, columns=list(values))
-    scored["resampled"].attrs = config.model_dump(exclude={"decision"})
-    table = metric_table(values, *percentile_interval(scored["resampled"].to_numpy(), len(values)))
+    if same_topic is not None:
+        scored["test"]["same_topic"] = same_topic
+    scored["test"].attrs = config.model_dump(exclude={"decision"})
+    table = _resampled([scored["test"]])
     table.loc["n_unanswered", ["low", "high"]] = np.nan
     overall = pan_metrics(scored["dev"].score, dev.same, config.definition)["overall"]
     return pd.concat([table, metric_table({"dev_overall": overall})]), scored
@@ -370,37 +360,47 @@ def verification_differences(
     ValueError
         If the pairs, or the settings of metrics and resamples, differ.
     """
-    table, scored = measured
-    base_table, base_scored = base
-    resampled, base_resampled = scored["resampled"], base_scored["resampled"]
-    pairs = ["first", "second", "same"]
-    is_same = scored["test"][pairs].equals(base_scored["test"][pairs])
-    if not is_same or resampled.attrs != base_resampled.attrs:
+    pairs = [scored["test"] for _, scored in (measured, base)]
+    trials = [part[["first", "second", "same"]] for part in pairs]
+    if not trials[0].equals(trials[1]) or pairs[0].attrs != pairs[1].attrs:
         raise ValueError("models to compare were not measured on the same pairs and resamples")
-    names = [name for name in resampled if name != "n_unanswered"]
-    values = (table.value - base_table.value)[names].add_suffix("_difference")
-    differences = (resampled - base_resampled)[names].to_numpy()
-    return metric_table(values, *percentile_interval(differences, len(names)))
+    return _resampled(pairs).drop("n_unanswered_difference")
 
 
-def _measure(scores, same, same_topic, definition, times):
-    """Return the metrics of N scored pairs, each of which counts ``times`` (N,) times."""
-    values = pan_metrics(scores, same, definition, times)
-    if same_topic is not None:
-        is_hard = same != np.asarray(same_topic, bool)
-        values["hardest_AUC"] = auc(scores[is_hard], same[is_hard], times[is_hard])
-    return values
+def _resampled(of_models):
+    """Return PAN's metrics of the scored pairs of a model, less those of another if there are two.
 
-
-def _pair_weights(pairs, config):
-    """Yield for each resample of authors how often each pair counts, (N,).
-
-    Resamples without pairs of both kinds are left out.
+    The settings of metrics and resamples are the pairs' attributes.
     """
-    authors, rows = np.unique(pairs[["first", "second"]], return_inverse=True)
+    pairs = of_models[0]
+    names = [*METRICS, "n_unanswered"]
+    if "same_topic" in pairs:
+        names.append("hardest_AUC")
+    authors = np.unique(pairs[["first", "second"]])
+    measures = [_metrics_of(part, len(names)) for part in of_models]
+    return resampled_metrics(
+        measures, names, authors, pairs.attrs["seed"], pairs.attrs["resamples"]
+    )
+
+
+def _metrics_of(pairs, count):
+    """Return a function from the times (A,) that each author counts to the metrics of pairs.
+
+    They are ``count`` NaN where no pair of one of both kinds is left.
+    """
+    rows = np.unique(pairs[["first", "second"]], return_inverse=True)[1]
     first, second = rows.reshape(-1, 2).T
+    scores = pairs.score.to_numpy()
     same = pairs.same.to_numpy()
-    for author_times in resample_weights(authors, config.resamples, config.seed):
+
+    def measure(author_times):
         times = author_times[first] * np.where(same, 1, author_times[second])
-        if times[same].any() and times[~same].any():
-            yield times
+        if not (times[same].any() and times[~same].any()):
+            return np.full(count, np.nan)
+        values = [*pan_metrics(scores, same, pairs.attrs["definition"], times).values()]
+        if "same_topic" in pairs:
+            is_hard = same != pairs.same_topic.to_numpy(bool)
+            values.append(auc(scores[is_hard], same[is_hard], times[is_hard]))
+        return np.array(values)
+
+    return measure

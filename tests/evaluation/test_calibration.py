@@ -164,6 +164,13 @@ class TestCllr:
         )
         assert min_cllr(np.exp(scores), same) == pytest.approx(least)
 
+    def test_scores_that_only_rounding_tells_apart_have_a_ratio(self):
+        """Between which no probability can be interpolated."""
+        rng = np.random.default_rng(19)
+        same = np.arange(24) < 8
+        scores = np.round(rng.normal(size=24) + 6 * same) + 1e-15 * rng.integers(0, 5, 24)
+        assert min_cllr(scores, same) == pytest.approx(0, abs=1e-12)
+
 
 class TestReliability:
     def test_it_is_that_of_scikit_learn_at_the_trials_own_prior(self):

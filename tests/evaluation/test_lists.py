@@ -1,34 +1,40 @@
-"""Answers of a list against a loop over queries, and their metrics against one over thresholds."""
+"""Answers of a list against a loop over queries, their metrics against one over thresholds, and
+ways to answer drawn lists against counting by hand.
+"""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.core import results
+from helpers.core.paths import Run
+from helpers.evaluation import lists
 from helpers.evaluation.bootstrap import INTERVAL_ENDS, resample_weights
-from helpers.evaluation.candidates import Candidates, all_candidates
 from helpers.evaluation.lists import (
     METRICS,
     Answers,
     best_answers,
-    cumulative_answers,
     join_answers,
     list_metrics,
-    precision_at_mean,
+    match_drawn_lists,
     precision_curve,
+    record_lists,
 )
+from helpers.evaluation.match_fitting import fit_match
+from helpers.evaluation.matching import MatchConfig
 from tests.oracles import slow_answers, slow_list_metrics
 
 
 def drawn_list(seed, queries, targets, values=6):
-    """Candidates with ties among their values, and partners, -1 of some queries."""
+    """Values with ties, -inf of some pairs, and partners, -1 of some queries."""
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, values, (queries, targets)).astype(float)
     scores[rng.random(scores.shape) < 0.3] = -np.inf
     partners = np.full(queries, -1)
     partners[:targets] = rng.permutation(targets)[:queries]
     partners[rng.random(queries) < 0.3] = -1
-    return all_candidates(scores), partners
+    return scores, partners
 
 
 def same_of(partners, targets):
@@ -37,9 +43,9 @@ def same_of(partners, targets):
 
 def answers_of(seed, queries=30, targets=25):
     """Answers of one list whose partners are often best, and accounts of two queries each."""
-    candidates, partners = drawn_list(seed, queries, targets, values=40)
-    values = candidates.scores + 25 * (partners[candidates.pairs[:, 0]] == candidates.pairs[:, 1])
-    return best_answers(candidates, values, same_of(partners, targets))
+    values, partners = drawn_list(seed, queries, targets, values=40)
+    same = same_of(partners, targets)
+    return best_answers(values + 25 * same, same)
 
 
 def expanded(answers, counts):
@@ -52,25 +58,24 @@ def expanded(answers, counts):
 
 @given(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 9))
 def test_answers_are_those_of_a_loop(seed, queries, targets):
-    candidates, partners = drawn_list(seed, queries, targets)
-    answers = best_answers(candidates, candidates.scores, same_of(partners, targets))
-    expected = slow_answers(candidates.pairs, candidates.scores, partners, targets)
+    values, partners = drawn_list(seed, queries, targets)
+    answers = best_answers(values, same_of(partners, targets))
+    pairs = np.argwhere(values > -np.inf)
+    expected = slow_answers(pairs, values[tuple(pairs.T)], partners, targets)
     ranks = [np.nan if rank is None else rank for rank, _ in expected]
     np.testing.assert_array_equal(answers.rank, ranks)
     np.testing.assert_array_equal(answers.value, [value for _, value in expected])
     np.testing.assert_array_equal(answers.partner, partners)
     np.testing.assert_array_equal(answers.has_partner, partners >= 0)
-    scores = np.full((queries, targets), -np.inf)
-    scores[tuple(candidates.pairs.T)] = candidates.scores
-    has_candidates = scores.max(1) > -np.inf
+    has_candidates = values.max(1) > -np.inf
     assert (answers.target[~has_candidates] == -1).all()
-    np.testing.assert_array_equal(answers.target[has_candidates], scores.argmax(1)[has_candidates])
+    np.testing.assert_array_equal(answers.target[has_candidates], values.argmax(1)[has_candidates])
 
 
 def test_a_tied_best_is_not_right_and_a_partner_that_is_no_candidate_has_the_last_rank():
-    pairs = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]])
-    candidates = Candidates(pairs, np.array([2.0, 2, 1, 3, 5]), 4, 3)
-    answers = best_answers(candidates, candidates.scores, same_of(np.array([0, 1, 2, -1]), 3))
+    none = -np.inf
+    values = np.array([[2, 2, none], [1, 3, none], [5, none, none], [none, none, none]])
+    answers = best_answers(values, same_of(np.array([0, 1, 2, -1]), 3))
     assert answers.rank[:3].tolist() == [2, 1, 3] and np.isnan(answers.rank[3])
     assert answers.right.tolist() == [False, True, False, False]
     assert answers.target.tolist() == [0, 1, 0, -1]
@@ -78,8 +83,7 @@ def test_a_tied_best_is_not_right_and_a_partner_that_is_no_candidate_has_the_las
 
 
 def test_a_query_without_candidates_is_not_right_where_there_is_one_target():
-    candidates = Candidates(np.array([[1, 0]]), np.array([1.0]), 2, 1)
-    answers = best_answers(candidates, candidates.scores, np.array([[True], [False]]))
+    answers = best_answers(np.array([[-np.inf], [1.0]]), np.array([[True], [False]]))
     assert not answers.right.any()
     metrics = list_metrics(answers, np.arange(2), resamples=0).value
     assert metrics["R@1"] == 0 and metrics["A@P90"] == 0
@@ -99,17 +103,6 @@ def test_metrics_and_intervals_are_those_of_a_loop_over_thresholds(seed):
         resampled.append(slow_list_metrics(expanded(answers, weights[row_of_account])))
     low, high = np.percentile(resampled, INTERVAL_ENDS, axis=0)
     np.testing.assert_allclose(table[["low", "high"]], np.stack([low, high], 1))
-
-
-def test_the_precision_at_a_mean_probability_is_that_of_the_likeliest_answers():
-    value = np.array([0.5, 1.0, 0.8, 0.1])
-    partner = np.array([0, 1, -1, 3])
-    answers = Answers(np.array([0, 1, 2, 3]), value, np.ones(4), partner)
-    assert precision_at_mean(answers, 1.0) == 1  # the second answer alone
-    assert precision_at_mean(answers, 0.9) == 1 / 2  # and the third, which has no partner
-    assert precision_at_mean(answers, 0.7) == 2 / 3
-    unlikely = Answers(np.zeros(1), value[:1], np.ones(1), partner[:1])
-    assert np.isnan(precision_at_mean(unlikely, 0.9))
 
 
 def test_differences_are_paired():
@@ -133,21 +126,8 @@ def test_differences_are_paired():
 
 def _worse(seed, order):
     """The list of :func:`answers_of` with other values, for the same partners."""
-    candidates, partners = drawn_list(seed, 30, 25, values=40)
-    return candidates, candidates.scores + order[candidates.pairs[:, 0]], same_of(partners, 25)
-
-
-def test_curves_count_answers_from_the_best_down():
-    answers = answers_of(3)
-    order = np.argsort(-answers.value, kind="stable")
-    weights = np.random.default_rng(1).integers(0, 3, 30)
-    right, answered, is_last = cumulative_answers(answers, order, weights)
-    for place, query in enumerate(order):
-        if is_last[place]:
-            above = answers.value >= answers.value[query]
-            assert answered[place] == weights[above].sum()
-            assert right[place] == weights[above & answers.right].sum()
-    assert is_last.sum() == len(np.unique(answers.value)) and is_last[-1]
+    values, partners = drawn_list(seed, 30, 25, values=40)
+    return values + order[:, None], same_of(partners, 25)
 
 
 def test_several_lists_are_counted_together():
@@ -160,11 +140,12 @@ def test_several_lists_are_counted_together():
 
 
 def test_what_cannot_be_measured_is_an_error():
-    candidates = all_candidates(np.eye(3))
     with pytest.raises(ValueError, match="one partner"):
-        best_answers(candidates, candidates.scores, np.ones((3, 3), bool))
-    first = best_answers(candidates, candidates.scores, np.eye(3, dtype=bool))
-    second = best_answers(candidates, candidates.scores, np.eye(3, dtype=bool)[[1, 0, 2]])
+        best_answers(np.eye(3), np.ones((3, 3), bool))
+    with pytest.raises(ValueError, match="1 of 9 values are no numbers"):
+        best_answers(np.where(np.eye(3) * [1, 0, 0], np.nan, 1), np.eye(3, dtype=bool))
+    first = best_answers(np.eye(3), np.eye(3, dtype=bool))
+    second = best_answers(np.eye(3), np.eye(3, dtype=bool)[[1, 0, 2]])
     with pytest.raises(ValueError, match="same queries"):
         list_metrics(first, np.arange(3), second)
 
@@ -183,3 +164,103 @@ def test_the_curve_of_precision_is_that_of_a_loop():
         expected.append((right / (partner >= 0).sum(), right / answered.sum()))
     curve = precision_curve(answers)
     np.testing.assert_allclose(curve[["recall", "precision"]], expected)
+
+
+ACCOUNTS = 40  # of drawn lists
+
+
+def scores_of(seed, spread=1.0):
+    """Scores with a hub, and partners that stand out by 3 of the noise's standard deviations."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(0, spread, (ACCOUNTS, ACCOUNTS)) + 3 * np.eye(ACCOUNTS)
+    scores[:, 5] += 4
+    return scores.astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def line():
+    return fit_match(scores_of(1))
+
+
+def test_closed_lists_know_a_hub_and_their_metrics_are_counted(line):
+    found = match_drawn_lists(scores_of(0), line, 1.0)
+    assert sorted(found.accounts) == list(range(ACCOUNTS)) and list(found.overlaps) == [1]
+    metrics = {way: metrics_of(found, way) for way in lists.WAYS}
+    for way, answers in found.answers.items():
+        assert metrics[way]["R@1"] == pytest.approx(answers.right.mean())
+    assert metrics["matched"]["R@1"] - metrics["alone"]["R@1"] > 0.3
+
+
+def metrics_of(found, way):
+    return list_metrics(found.answers[way], found.accounts, resamples=0).value
+
+
+def test_one_list_has_one_partner_for_each_target_that_is_assigned(line):
+    answers = match_drawn_lists(scores_of(0), line, 1.0).answers
+    assert len(set(answers["assigned"].target)) == ACCOUNTS
+    mutual = answers["mutual"].target
+    assert len(set(mutual[mutual >= 0])) == (mutual >= 0).sum() < ACCOUNTS
+
+
+def test_answers_of_several_lists_are_counted_together(line):
+    found = match_drawn_lists(scores_of(0), line, 0.5, lists=3, seed=4)
+    size = len(found.accounts) // 3
+    best = found.answers["matched"]
+    assert len(found.nobody) == 3 * size and len(found.llr) == 3 * size**2
+    assert found.same.sum() == best.has_partner.sum()
+    row = found.calibration()
+    likely = best.value >= 0.5
+    assert row["called 50%"] == likely.mean() and row["right, 50%"] == best.right[likely].mean()
+    nobody = found.nobody >= 0.5
+    assert row["right, nobody"] == (~best.has_partner)[nobody].mean() > 0.5
+    assert row["minCllr"] <= row["Cllr"] < 1
+    for way in ("alone", "matched"):
+        assert row[f"MRR, {way}"] == pytest.approx(metrics_of(found, way)["MRR"])
+
+
+def test_an_estimated_overlap_is_near_the_true_one_and_changes_no_list(line):
+    given = match_drawn_lists(scores_of(0), line, 0.5, lists=4)
+    estimated = match_drawn_lists(scores_of(0), line, 0.5, lists=4, estimated=True)
+    assert abs(estimated.overlaps.mean() - 0.5) < 0.25 and (estimated.overlaps != 0.5).all()
+    np.testing.assert_array_equal(given.accounts, estimated.accounts)
+    first, second = [found.answers["alone"].rank for found in (given, estimated)]
+    np.testing.assert_array_equal(first, second)
+
+
+def test_scores_of_both_directions_are_averaged_for_all_ways_but_alone(line):
+    scores, reverse = scores_of(0), scores_of(7)
+    found = match_drawn_lists(scores, line, 0.5, lists=3, reverse_scores=reverse)
+    one_way = match_drawn_lists(scores, line, 0.5, lists=3)
+    mean = match_drawn_lists((scores.astype(float) + reverse) / 2, line, 0.5, lists=3)
+    np.testing.assert_array_equal(found.answers["alone"].rank, one_way.answers["alone"].rank)
+    for way in ("AS list", "matched", "assigned", "mutual"):
+        np.testing.assert_array_equal(found.answers[way].value, mean.answers[way].value)
+        assert (found.answers[way].value != one_way.answers[way].value).any()
+    np.testing.assert_array_equal(found.llr, mean.llr)
+
+
+def test_nothing_likely_is_no_share():
+    unsure = MatchConfig(slope=0.01, intercept=-5.0)
+    row = match_drawn_lists(scores_of(0), unsure, 0.5).calibration()
+    assert row["called 90%"] == 0 and np.isnan(row["right, 90%"])
+
+
+def test_each_way_is_a_row_of_its_own(line, tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    found = match_drawn_lists(scores_of(0), line, 0.5, lists=2)
+    run = Run("demo")
+    record_lists(run, found, "TF-IDF subword, AS-norm", "matched, overlap 0.5", split="test")
+    rows = results.read(run)
+    without_ranks = set(rows.model) - set(rows[rows.metric == "MRR"].model)
+    assert without_ranks == {f"TF-IDF subword, {way}" for way in lists.WITHOUT_RANKS}
+    rows = rows[rows.metric.isin(["R@1", "R@1_difference"])].set_index(["model", "base"])
+    start = "TF-IDF subword"
+    assert set(rows.index) == {
+        (f"{start}, AS-norm", ""),
+        *[(f"{start}, {way}", "") for way in ("AS list", "matched", "assigned", "mutual")],
+        (f"{start}, matched", f"{start}, AS-norm"),
+        (f"{start}, matched", f"{start}, AS list"),
+    }
+    assert (rows["queries"] == len(found.accounts) // 2).all()
+    stored = rows.loc[(f"{start}, matched", ""), "value"]
+    assert stored == pytest.approx(metrics_of(found, "matched")["R@1"])

@@ -9,10 +9,8 @@ from helpers.evaluation.match_fitting import (
     FIT_LISTS,
     draw_lists,
     fit_match,
-    truth_probability,
 )
 from helpers.evaluation.matching import MatchConfig, sinkhorn
-from tests.evaluation.test_matching import CONFIG, drawn_scores, matrix_of
 
 DISTANCE = 3.0  # of the scores of true pairs from those of others, in standard deviations
 
@@ -36,18 +34,6 @@ def test_drawn_lists_share_the_accounts_of_their_overlap(overlap):
     assert len(shared) / len(queries) == pytest.approx(overlap, abs=0.005)
     np.testing.assert_array_equal(queries[: len(shared)], targets[: len(shared)])
     assert len({*queries} | {*targets}) >= 299 and max(queries.max(), targets.max()) < 300
-
-
-def test_what_is_true_of_each_account_has_its_probability():
-    scores = drawn_scores(1, (4, 5))
-    scores[2, 3] = -np.inf
-    same = np.zeros((4, 5), bool)
-    same[0, 1] = same[2, 3] = True  # the second pair is no candidate
-    result = sinkhorn(all_candidates(scores), CONFIG, 0.5)
-    expected = [matrix_of(result)[0, 1], 0]
-    expected += [result.nobody_of_queries[query] for query in (1, 3)]
-    expected += [result.nobody_of_targets[target] for target in (0, 2, 4)]
-    np.testing.assert_array_equal(truth_probability(result, same), expected)
 
 
 def test_the_slope_is_that_of_the_likelihood_ratio(line):
@@ -87,7 +73,10 @@ def test_a_line_is_the_likeliest_of_those_near_it(line):
                 queries, targets = draw_lists(200, overlap, rng)
                 candidates = all_candidates(scores[np.ix_(queries, targets)])
                 matching = sinkhorn(candidates, candidate, overlap)
-                truth = truth_probability(matching, queries[:, None] == targets)
+                same = queries[:, None] == targets
+                truth = [*matching.probability.reshape(same.shape)[same]]
+                truth += [*matching.nobody_of_queries[~same.any(1)]]
+                truth += [*matching.nobody_of_targets[~same.any(0)]]
                 values.append(np.log(np.maximum(truth, 1e-12)).mean())
             means.append(np.mean(values))
         return np.mean(means)

@@ -26,7 +26,7 @@ from helpers.evaluation.models import (
     with_s_norm,
 )
 from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
-from helpers.evaluation.scores import SplitRows, as_rows, cosine
+from helpers.evaluation.scores import as_rows, cosine
 from helpers.tokens.tokenizer import Bytes
 from tests.factories import HabitCounts, LookUp, one_token_samples, unit_rows
 
@@ -297,15 +297,24 @@ def test_statistics_are_those_of_a_loop(targets, own, nearest, seed):
         )
 
 
+def at_most(monkeypatch, count):
+    """Let statistics come from so many targets at most."""
+    choose = partial(score_norm.reference_targets, max_references=count)
+    monkeypatch.setattr(member_gallery, "reference_targets", choose)
+
+
 @pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
 @pytest.mark.parametrize("sparse_rows", [False, True])
-def test_statistics_of_large_galleries_are_those_of_the_drawn_targets(normaliser, sparse_rows):
+def test_statistics_of_large_galleries_are_those_of_the_drawn_targets(
+    normaliser, sparse_rows, monkeypatch
+):
     """A loop over pairs, with 25 reference targets of 40; also where only some pairs are scored."""
     rows = unit_rows(70, 5, seed=3)
     samples = one_token_samples(np.arange(70))
     queries, targets = samples[:30], samples[30:]
     encoder = LookUp(sparse.csr_matrix(rows) if sparse_rows else rows)
-    member = Member("some", encoder, normaliser, max_references=25)
+    at_most(monkeypatch, 25)
+    member = Member("some", encoder, normaliser)
     chosen = score_norm.reference_targets(40, None, 25)
     raw = cosine(as_rows(rows[:30]), as_rows(rows[30:])).astype(float)
     among = cosine(as_rows(rows[30:]), as_rows(rows[30:])).astype(float)
@@ -339,49 +348,23 @@ def test_statistics_of_large_galleries_are_those_of_the_drawn_targets(normaliser
 
 
 @pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
-def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser):
+def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser, monkeypatch):
     """To the last bit, by whichever way they are asked for."""
     sides = (trials.queries, trials.targets)
-    whole = Member("whole", HabitCounts(hours=True), normaliser)
-    bound = Member("bound", whole.encoder, normaliser, max_references=30)
-    everyone = Member("everyone", whole.encoder, normaliser, reference=np.ones(30, bool))
-    scores = all_scores(whole, *sides)
-    pairs = np.argwhere(np.ones((30, 30), bool))
-    for member in (bound, everyone):
-        np.testing.assert_array_equal(all_scores(member, *sides), scores)
-        listed = as_model(member).pair_scores(*sides, pairs)
-        np.testing.assert_array_equal(listed, as_model(whole).pair_scores(*sides, pairs))
-    some = Member("some", whole.encoder, normaliser, max_references=29)
-    assert (all_scores(some, *sides) != scores).any()
-
-
-def test_references_of_a_large_sparse_gallery_are_split(trials, monkeypatch):
-    """Scores stay, of all pairs and of listed ones."""
-    sides = (trials.queries, trials.targets)
-    pairs = np.argwhere(np.random.default_rng(0).random((30, 30)) < 0.4)
-
-    def scores_of_pairs():
-        near = with_as_norm(TfidfEncoder("tfidf_subword", Bytes()))
-        model = Model((near, replace(near, name="s-norm", normaliser="s_norm", weight=0.5)))
-        assert isinstance(near.gallery(sides[1], 32).references, SplitRows) == is_large
-        np.testing.assert_allclose(
-            model.pair_scores(*sides, pairs),
-            model.score_matrix(*sides)[tuple(pairs.T)],
-            atol=1e-4,
-        )
-        return model.pair_scores(*sides, pairs)
-
-    is_large = False
-    expected = scores_of_pairs()
-    for module in (member_gallery, score_norm):
-        monkeypatch.setattr(module, "MAX_REFERENCES", 29)
-    is_large = True
-    np.testing.assert_allclose(scores_of_pairs(), expected, atol=1e-4)
+    encoder = HabitCounts(hours=True)
+    scores = all_scores(Member("whole", encoder, normaliser), *sides)
+    everyone = Member("everyone", encoder, normaliser, reference=np.ones(30, bool))
+    np.testing.assert_array_equal(all_scores(everyone, *sides), scores)
+    at_most(monkeypatch, 30)
+    np.testing.assert_array_equal(all_scores(Member("bound", encoder, normaliser), *sides), scores)
+    at_most(monkeypatch, 29)
+    assert (all_scores(Member("some", encoder, normaliser), *sides) != scores).any()
 
 
 @pytest.mark.parametrize("max_references", [30, 20])
 def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_references):
     """Whichever comes first; what they score together is the mean of what they score alone."""
+    at_most(monkeypatch, max_references)
     counted = Counter()
     for name in ("cosine", "pair_scores"):
         module = score_norm if name == "cosine" else member_gallery
@@ -391,10 +374,7 @@ def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_
     pairs = np.argwhere(np.ones((30, 30), bool))
     encoder = HabitCounts(hours=True)
     for normalisers in (("as_norm", "s_norm"), ("s_norm", "as_norm")):
-        alone = [
-            Member(normaliser, encoder, normaliser, max_references=max_references)
-            for normaliser in normalisers
-        ]
+        alone = [Member(normaliser, encoder, normaliser) for normaliser in normalisers]
         expected = sum(as_model(member).pair_scores(*sides, pairs) for member in alone) / 2
         together = [replace(member, embeddings=Embeddings()) for member in alone[:1]]
         together.append(replace(together[0], name="second", normaliser=normalisers[1]))

@@ -18,7 +18,6 @@ from helpers.evaluation import (
 from helpers.evaluation.candidates import all_candidates, best_candidates
 from helpers.evaluation.scores import (
     GRID,
-    SplitRows,
     as_rows,
     cosine,
     fuse,
@@ -38,7 +37,7 @@ def whole(queries, targets, unit=True):
     for part, block in score_blocks(as_rows(queries), as_rows(targets), unit):
         assert part.start == end and len(block) == part.stop - part.start
         end = part.stop
-        scores.append(block)
+        scores.append(block.copy())
     return np.concatenate(scores)
 
 
@@ -63,24 +62,6 @@ def test_scores_are_those_of_double_precision_on_the_grid(kind):
     listed = pair_scores(as_rows(queries), as_rows(targets), pairs, kind != "raw")
     assert (listed * GRID == np.rint(listed * GRID)).all()
     np.testing.assert_allclose(listed, wanted.ravel(), atol=1e-6)
-
-
-@pytest.mark.parametrize("share", [0, 0.5, 1])
-def test_split_rows_score_as_whole_ones(share):
-    """With all terms frequent, some, or none; as CSR matrix and as CSR array."""
-    thin = [np.where(abs(side) > 0.2, side, 0) for side in (QUERIES, TARGETS)]
-    wanted = thin[0].astype(float) @ thin[1].T.astype(float)
-    for kind in (sparse.csr_matrix, sparse.csr_array):
-        queries, targets = [as_rows(kind(side)) for side in thin]
-        split = SplitRows.of(targets, share)
-        with_term = (thin[1] != 0).mean(0)
-        np.testing.assert_array_equal(split.frequent, np.flatnonzero(with_term > share))
-        result = np.concatenate([block for _, block in score_blocks(queries, split)])
-        assert (result * GRID == np.rint(result * GRID)).all()
-        np.testing.assert_allclose(result, wanted, atol=1e-6)
-        assert targets.nnz == np.count_nonzero(thin[1]), "the given rows stay as they are"
-    with pytest.raises(ValueError, match="do not fit"):
-        cosine(as_rows(thin[0]), split)
 
 
 @pytest.mark.parametrize("block, tile, pairs", [(1, 7, 1), (300, 1, 300), (2**24, 64, 10**6)])
@@ -147,10 +128,7 @@ METRICS_OF_VALUES = {
     "all_candidates": (MATRIX, all_candidates),
     "best_candidates": (MATRIX, lambda v: best_candidates([(slice(0, 60), v)], 60, 60, 2)),
     "with_scores": (MATRIX.ravel(), all_candidates(MATRIX).with_scores),
-    "best_answers": (
-        MATRIX.ravel(),
-        lambda v: lists.best_answers(all_candidates(MATRIX), v, MATRIX.astype(bool)),
-    ),
+    "best_answers": (MATRIX, lambda v: lists.best_answers(v, MATRIX.astype(bool))),
     "count_scores": (VALUES, lambda v: detection.count_scores(v, SAME)),
     "fit_calibration": (VALUES, lambda v: calibration.fit_calibration(v, SAME)),
     "estimate_prior": (VALUES, calibration.estimate_prior),

@@ -125,7 +125,7 @@ def test_a_resample_counts_a_person_as_often_as_it_is_drawn(monkeypatch):
     scores = np.where(person[:, None] == person, scores + 2, scores)
     drawn = np.random.default_rng(5).integers(0, 3, max(person) + 1)
     accounts = accounts_of(person)
-    values = second_accounts._values(second_accounts._answers(scores, accounts), drawn)
+    values = second_accounts._metrics_of(scores, accounts)(drawn)
     np.testing.assert_allclose(values, naive_metrics(scores, person, [""] * 30, None, drawn))
 
 
@@ -227,18 +227,6 @@ def test_a_list_is_scored_both_ways(store):
     normed = score_list(model, accounts, neighbours=3)
     expected = sum(neighbour_norm(scores, 3) for scores in apart) / 2
     np.testing.assert_allclose(normed[off], expected[off], atol=1e-5)
-
-
-def test_members_score_a_list_once_and_whatever_is_asked_of_it_changes_nothing(store, monkeypatch):
-    accounts = account_list(store, people_of([0, 0, 1, 1, 2, 3, 4]), posts=8)
-    model = Model.fuse({"a": with_s_norm(HabitCounts()), "b": HabitCounts(hours=True)})
-    plain = score_list(model, accounts)
-    normed = score_list(model, accounts, neighbours=3)
-    monkeypatch.setattr(second_accounts, "_both_ways", pytest.fail)
-    np.testing.assert_array_equal(score_list(model, accounts), plain)
-    weighted = Model.fuse({"a": model.members[0], "b": model.members[1]}, {"a": 1.0, "b": 0.0})
-    assert (score_list(weighted, accounts, neighbours=3) != normed).any()
-    np.testing.assert_array_equal(score_list(model, accounts, neighbours=3), normed)
 
 
 def test_whole_accounts_are_compared_as_in_a_loop(store):

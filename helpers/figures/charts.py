@@ -88,8 +88,8 @@ def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
         identifier of the metric that the values are of
     """
     if metric in LOWER_IS_BETTER:
-        return rows.loc[rows["value"].idxmin()]
-    return rows.loc[rows["value"].idxmax()]
+        return rows.iloc[rows["value"].argmin()]
+    return rows.iloc[rows["value"].argmax()]
 
 
 def bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
@@ -177,11 +177,11 @@ def differences(rows: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
     figure.update_xaxes(tickformat="+.2f").update_yaxes(title="system")
     figure.update_layout(scattermode="group", showlegend=shown["split"].nunique() > 1)
 
-    told_apart = rows[(rows["low"] > 0) | (rows["high"] < 0)]
-    largest = told_apart if len(told_apart) else rows
-    top = largest.loc[largest["value"].abs().idxmax()]
+    certain = rows[(rows["low"] > 0) | (rows["high"] < 0)]
+    largest = certain if len(certain) else rows
+    top = largest.iloc[largest["value"].abs().argmax()]
     finding = (
-        f"{len(told_apart) or 'none'} of {len(rows)} differences in {label(metric)} can be told "
+        f"{len(certain) or 'none'} of {len(rows)} differences in {label(metric)} distinguishable "
         f"from 0; the largest, on {label(top['split'])}, is “{top['label']}” minus "
         f"“{label(top['base'])}”: {format_interval(*top[INTERVAL], '+')}"
     )
@@ -341,7 +341,7 @@ def learning_curves(
     authors = metric if metric.startswith("test_") else f"dev {metric}"
     names = {"loss": loss, metric: authors, f"{metric}_low": f"{authors}_low"}
     rows = rows.rename(columns=names | {f"{metric}_high": f"{authors}_high"})
-    top = rows.loc[rows[authors].idxmax()]
+    top = rows.iloc[rows[authors].argmax()]
     finding = (
         f"{label(top['training'])} reaches a {label(authors)} of {top[authors]:.2f} "
         f"({label(against)}: {top[against]:,.0f})"

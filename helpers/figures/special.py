@@ -197,6 +197,7 @@ def score_histogram(scores: np.ndarray, same: np.ndarray, model: str, note: str 
         histnorm="probability",
         barmode="overlay",
         opacity=0.6,
+        category_orders={"kind": sorted(set(kinds))},
         labels={"kind": ""},
     )
     figure.update_traces(xbins={"start": 0, "end": 1, "size": 1 / N_BINS})

@@ -103,7 +103,7 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
     ),
     (
         lambda low: charts.differences(differences(low=low), "R@8"),
-        (0.1, "1 of 1 differences in R@8 can be told from 0; the largest, on test, is “SupCon + "),
+        (0.1, "1 of 1 differences in R@8 distinguishable from 0; the largest, on test, is “SupCon + "),
         (-0.1, "None of 1 differences"),
     ),
     (
@@ -207,7 +207,7 @@ def test_results_are_selected_once():
 
 def test_a_difference_names_both_systems_and_the_largest_that_excludes_zero():
     rows = [differences(low=-0.1), differences(0.1, 0.05, base="supcon_blind")]
-    figure = charts.differences(pd.concat(rows), "R@8")
+    figure = charts.differences(pd.concat(rows), "R@8")  # whose rows have one index
     assert "1 of 2" in title(figure) and "+0.100 (0.050 to 0.150)" in title(figure)
     assert [pair.split("<br>")[1] for pair in figure.data[0].y] == [
         "minus SupCon",

@@ -116,7 +116,7 @@ def bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
     order = dict.fromkeys([*judged["system"], *rows["system"]])
 
     top = best_row(judged, metric)
-    finding = f"{top['system']} is best: {label(metric)} {format_interval(*top[INTERVAL])}"
+    finding = f"{top['system']} has the {_best(metric)}: {format_interval(*top[INTERVAL])}"
     finding += f", {label(top['split'])}"
     if pd.notna(top.get("targets")):
         finding += f", {top['targets']:,.0f} targets"
@@ -305,10 +305,14 @@ def _best_line(rows: pd.DataFrame, x: str, y: str, colour: str, at: float) -> st
     at = min(at, rows[x].max())
     reached = rows[rows[x] >= at].sort_values(x, kind="stable")
     top = best_row(reached.groupby(colour).first(), y)
-    best = "lowest" if y in LOWER_IS_BETTER else "highest"
-    return (
-        f"at {at:,g} {label(x)}, {label(top.name)} has the {best} {label(y)}: {top['value']:,.3g}"
-    )
+    return f"at {at:,g} {label(x)}, {label(top.name)} has the {_best(y)}: {top['value']:,.3g}"
+
+
+def _best(metric):
+    """Return what the best value of a metric is called: "highest MRR", "lowest EER"."""
+    if metric in LOWER_IS_BETTER:
+        return f"lowest {label(metric)}"
+    return f"highest {label(metric)}"
 
 
 def learning_curves(

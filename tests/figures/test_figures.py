@@ -98,12 +98,15 @@ def histogram(score):
 FIGURES = [  # a figure of some value, two values, and what only the title of each says
     (
         lambda value: charts.bars(tidy({"fused": value, "lsa": 0.6}, targets=104), "MRR"),
-        (0.71, "Fusion (pairs) is best: MRR 0.710 (0.660-0.760), test, 104 targets"),
-        (0.4, "LSA-WCCN is best: MRR 0.600"),
+        (0.71, "Fusion (pairs) has the highest MRR: 0.710 (0.660-0.760), test, 104 targets"),
+        (0.4, "LSA-WCCN has the highest MRR: 0.600"),
     ),
     (
         lambda low: charts.differences(differences(low=low), "R@8"),
-        (0.1, "1 of 1 differences in R@8 distinguishable from 0; the largest, on test, is “SupCon + "),
+        (
+            0.1,
+            "1 of 1 differences in R@8 distinguishable from 0; the largest, on test, is “SupCon + ",
+        ),
         (-0.1, "None of 1 differences"),
     ),
     (
@@ -173,13 +176,13 @@ def test_dev_accounts_choose_and_test_accounts_judge():
     )
     figure = charts.bars(rows, "MRR")
     assert [trace.name for trace in figure.data] == ["dev", "test"]
-    assert "Fusion (pairs) is best: MRR 0.700" in title(figure)
+    assert "Fusion (pairs) has the highest MRR: 0.700" in title(figure)
     dict_of_test = dict(zip(figure.data[1].y, figure.data[1].x))
     assert dict_of_test == {"LSA-WCCN": 0.6, "Fusion (pairs)": 0.7}
     assert list(figure.layout.yaxis.categoryarray) == ["LSA-WCCN", "Fusion (pairs)"], "best on top"
     np.testing.assert_allclose(figure.data[0].error_x.array, 0.05)
     alone = charts.bars(rows[rows.split == "dev"], "MRR")
-    assert "LSA-WCCN is best: MRR 0.900" in title(alone) and not alone.layout.showlegend
+    assert "LSA-WCCN has the highest MRR: 0.900" in title(alone) and not alone.layout.showlegend
     seen = pd.concat([rows[:2], tidy({"lsa": 0.8}, split="seen")])
     assert "seen" in title(charts.bars(seen, "MRR"))
 
@@ -187,12 +190,12 @@ def test_dev_accounts_choose_and_test_accounts_judge():
 def test_no_interval_is_invented():
     bare = charts.bars(tidy({"lsa": 0.7}).assign(low=np.nan, high=np.nan), "MRR")
     assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
-    assert title(bare).endswith("MRR 0.700, test")
+    assert title(bare).endswith("MRR: 0.700, test")
 
 
 def test_an_error_is_best_where_it_is_lowest():
     figure = charts.bars(tidy({"lsa": 0.6, "fused": 0.7}, "EER"), "EER")
-    assert "LSA-WCCN is best" in title(figure)
+    assert "LSA-WCCN has the lowest EER" in title(figure)
     assert figure.layout.yaxis.categoryarray[-1] == "LSA-WCCN"
 
 

@@ -530,7 +530,8 @@ def author_map(
     )
     if linked is None:
         figure.update_traces(mode="lines+markers", line_width=0.7)
-    for pair in {tuple(sorted(pair)) for pair in linked or ()}:
+        linked = ()
+    for pair in {tuple(sorted(pair)) for pair in linked}:
         ends = points.iloc[list(pair)]
         line = {"color": COLOURS[1], "width": 3}
         figure.add_scatter(

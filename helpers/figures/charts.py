@@ -144,7 +144,7 @@ def bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
 
 
 def differences(rows: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
-    """Draw paired differences with their intervals, by the system that is subtracted.
+    """Draw paired differences with their intervals, in the order of the rows.
 
     The title counts the differences whose interval excludes 0, and names the largest of these, or
     the largest of all where there is none.
@@ -159,7 +159,7 @@ def differences(rows: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
     note : str
         text in brackets after the title
     """
-    shown = with_whiskers(rows.sort_values("base", kind="stable"))
+    shown = with_whiskers(rows)
     shown["pair"] = shown["label"].map(escape_html) + "<br>minus " + shown["base"].map(html_label)
     figure = px.scatter(
         shown.assign(split=shown["split"].map(html_label)),

@@ -1,4 +1,4 @@
-"""The style of all figures: colours, titles that state a finding, and error bars.
+"""The style of all figures: colours, names, and titles that state a finding.
 
 Texts and names from a corpus or a result may hold harmful HTML, so they are escaped before they
 reach a figure.
@@ -7,12 +7,10 @@ reach a figure.
 from collections.abc import Iterable
 from itertools import cycle
 from textwrap import wrap
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
-from plotly.subplots import make_subplots
 
 from ..core.escaping import escape_html
 from ..core.names import label
@@ -31,9 +29,8 @@ COLOURS = [
 GREY = "#999999"
 DARK = "#333333"
 LETTER_WIDTH = 8.0  # mean width of a letter of a title, in pixels
-DASHED = {"line_dash": "dash", "line_color": GREY}
-DOTTED = {"line_dash": "dot", "line_color": GREY}
 MAX_NAME_LETTERS = 40  # letters of an author's name that are shown
+MAX_POST_LETTERS = 90  # letters of a post that hovering shows
 LEGEND_GAP = 72  # distance from the x axis to the legend below it, in pixels
 AXIS = {
     "gridcolor": "#e5e5e5",
@@ -51,14 +48,25 @@ LAYOUT = {
     "yaxis": AXIS,
     "legend": {"orientation": "h", "x": 0, "yanchor": "top", "traceorder": "normal"},
     "margin": {"l": 60, "r": 20, "t": 60, "b": 60},
+    "shapedefaults": {"line": {"color": GREY, "dash": "dash"}},
 }
-pio.templates["authorbook"] = go.layout.Template(layout=LAYOUT)
+WHISKER = {"color": DARK, "thickness": 1.2, "width": 4}
+TRACES = {
+    "bar": [{"error_x": WHISKER, "error_y": WHISKER}],
+    "scatter": [{"error_x": WHISKER, "error_y": {"thickness": 1.2, "width": 4}}],
+}
+pio.templates["authorbook"] = go.layout.Template(layout=LAYOUT, data=TRACES)
 pio.templates.default = "authorbook"
 
 
 def html_name(name: object) -> str:
     """Escape a name from a corpus, cut to MAX_NAME_LETTERS letters to leave room for the figure."""
     return escape_html(str(name)[:MAX_NAME_LETTERS])
+
+
+def html_post(text: str) -> str:
+    """Escape the beginning of a post, for hovering."""
+    return escape_html(text[:MAX_POST_LETTERS])
 
 
 def html_label(identifier: object) -> str:
@@ -71,20 +79,14 @@ def colour_map(names: Iterable) -> dict:
     return dict(zip(dict.fromkeys(names), cycle(COLOURS)))
 
 
-def panels(titles: dict[str, tuple[str, str]], **options: Any) -> go.Figure:
-    """Return an empty figure with panels side by side.
+def with_whiskers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add ``above`` and ``below``, the distances of ``low`` and ``high`` from ``value``.
 
-    Parameters
-    ----------
-    titles : dict
-        title of a panel -> (title of its x axis, title of its y axis)
-    **options : Any
-        more arguments of plotly's ``make_subplots``
+    Both are NaN where a row has no interval: plotly then draws no whisker.
     """
-    figure = make_subplots(1, len(titles), subplot_titles=list(titles), **options)
-    for column, (x_title, y_title) in enumerate(titles.values(), 1):
-        figure.update_xaxes(title=x_title, col=column).update_yaxes(title=y_title, col=column)
-    return figure
+    if "low" not in rows:
+        return rows.assign(above=float("nan"), below=float("nan"))
+    return rows.assign(above=rows["high"] - rows["value"], below=rows["value"] - rows["low"])
 
 
 def set_title(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
@@ -113,29 +115,3 @@ def set_title(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
     text = "<br>".join(escape_html(line) for line in lines)
     title = {"text": text, "pad_t": 2 + 12 * len(lines)}
     return figure.update_layout(title=title, margin_t=top, width=width, height=height)
-
-
-def error_bars(
-    rows: pd.DataFrame, value: str = "value", low: str = "low", high: str = "high"
-) -> dict:
-    """Return plotly error bars for points with intervals; {} where no row has an interval.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        one row per point; a row without an interval gets no error bar
-    value, low, high : str
-        names of the columns of the point and of the two ends of its interval; ``low`` may be
-        missing from ``rows``
-    """
-    if low not in rows or rows[low].isna().all():
-        return {}
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": rows[high] - rows[value],
-        "arrayminus": rows[value] - rows[low],
-        "color": DARK,
-        "thickness": 1.2,
-        "width": 4,
-    }

@@ -144,22 +144,11 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
             )
         measured = measured.to_frame("ours")
         published = published.set_axis(["published"], axis=1)
-    for side, frame in (("measured", measured), ("published", published)):
-        if frame.index.has_duplicates:
-            row = frame.index[frame.index.duplicated()][0]
-            raise ValueError(f"{side} row {row!r} is there twice")
-    if measured.index.nlevels != published.index.nlevels:
-        raise ValueError(
-            f"measured rows have {measured.index.nlevels} levels, "
-            f"published ones {published.index.names}"
-        )
-
     measured = measured.rename_axis(published.index.names)
     only_measured = measured.index.difference(published.index, sort=False)
     rows = published.reindex(published.index.append(only_measured))
-    joined = rows.merge(
-        measured, "left", left_index=True, right_index=True, suffixes=(" published", " ours")
-    )
+    sides = {"left_index": True, "right_index": True, "suffixes": (" published", " ours")}
+    joined = rows.merge(measured, "left", validate="one_to_one", **sides)
     pairs = []
     for column in published.columns.intersection(measured.columns, sort=False):
         pairs += [f"{column} published", f"{column} ours"]

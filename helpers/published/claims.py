@@ -40,6 +40,8 @@ WORDS = {
     "at chance": "not judged: one of the two does no better than chance",
     "no interval": "no interval was measured",
 }
+SETTING = ["max_tokens", "seed"]
+BASE_INTERVAL = [f"{name}_base" for name in INTERVAL]
 CHANCE = {"EER": 0.5, "AUC": 0.5}  # values of a metric at chance
 NEAR_CHANCE = 0.1  # a published value nearer to it counts as chance
 AGREE = ("as published", "none, as published")
@@ -137,7 +139,7 @@ def _comparisons(
 
     Parameters
     ----------
-    results_of : (split, protocol) -> tidy rows, those with an interval first
+    results_of : (split, protocol) -> tidy rows
     claim : row of claims.csv
 
     Yields
@@ -147,97 +149,83 @@ def _comparisons(
     for (split, protocol), rows in results_of.items():
         if split != claim.split or not re.fullmatch(claim.protocol, protocol):
             continue
-        compared = []
-        for part in _settings(rows):
-            compared += [(*comparison, part) for comparison in _compare(claim, part)]
-        if compared:
-            # one with an interval rather than without, then a paired one, then the first setting
-            _, ours, low, high, part = min(compared, key=_preference)
-            says, published = _published(claim)
-            metric = label(claim.metric)
-            judgement = verdict(says, low, high)
-            if _is_at_chance(claim, part):
-                judgement = "at chance"
-            of_claim = (f"{metric}{published}", f"{metric} {ours}", judgement)
-            yield claim.claim, *of_claim, _where(protocol, claim.split)
+        sides = _sides(claim, rows)
+        candidates = pd.concat([_paired(claim, rows), sides])
+        if candidates.empty:
+            continue
+        candidates["no_interval"] = candidates["difference_low"].isna()
+        order = ["no_interval", "is_unpaired", *SETTING]
+        best = candidates.sort_values(order, na_position="first", kind="stable").iloc[0]
+        says, published = _published(claim)
+        judgement = verdict(says, best["difference_low"], best["difference_high"])
+        if _is_at_chance(claim, sides[_is_setting(sides, best["max_tokens"], best["seed"])]):
+            judgement = "at chance"
+        ours = format_interval(*best[INTERVAL], "" if best["is_unpaired"] else "+")
+        if best["is_unpaired"]:
+            ours += f" against {format_interval(*best[BASE_INTERVAL])}"
+        metric = label(claim.metric)
+        of_claim = (f"{metric}{published}", f"{metric} {ours}", judgement)
+        yield claim.claim, *of_claim, _where(protocol, claim.split)
 
 
-def _settings(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Yield the rows of each seed and number of tokens, lowest first; rows without one in each."""
-    for tokens in _numbers(rows["max_tokens"]):
-        of_tokens = rows[rows["max_tokens"].isna() | (rows["max_tokens"] == tokens)]
-        for seed in _numbers(of_tokens["seed"]):
-            yield of_tokens[of_tokens["seed"].isna() | (of_tokens["seed"] == seed)]
+def _paired(claim: Any, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the paired differences of a claim, those with the other model subtracted turned."""
+    metric = f"{claim.metric}_difference"
+    turned = _rows_of(rows, metric, claim.base, claim.model)
+    turned = turned.assign(value=-turned["value"], low=-turned["high"], high=-turned["low"])
+    pairs = pd.concat([_rows_of(rows, metric, claim.model, claim.base), turned])
+    return pairs.assign(
+        difference_low=pairs["low"], difference_high=pairs["high"], is_unpaired=False
+    )
 
 
-def _numbers(column: pd.Series) -> list:
-    """Return the different numbers of a column, lowest first; [None] where it holds none."""
-    numbers = sorted(column.dropna().unique())
-    if not numbers:
-        return [None]
-    return numbers
+def _sides(claim: Any, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return both models of a claim side by side, wherever they were measured in one setting.
 
-
-def _compare(claim: Any, rows: pd.DataFrame) -> Iterator[tuple[bool, str, float, float]]:
-    """Yield what some results say of a claim: the paired difference, then both models.
-
-    Without a pair the interval of the difference is made of the ends of both intervals, which makes
-    it wider.
-
-    Yields
-    ------
-    is_paired : bool, ours : str in words, low, high : float, the interval
+    The interval of the difference is made of the ends of both intervals, which makes it wider than
+    a paired one.
     """
-    difference = _difference(rows, f"{claim.metric}_difference", claim.model, claim.base)
-    if difference is not None:
-        value, low, high = difference
-        yield True, format_interval(value, low, high, "+"), low, high
-    model = _interval(rows, claim.metric, claim.model, "")
-    base = _interval(rows, claim.metric, claim.base, "")
-    if model is not None and base is not None:
-        ours = f"{format_interval(*model)} against {format_interval(*base)}"
-        yield False, ours, model["low"] - base["high"], model["high"] - base["low"]
+    model = _rows_of(rows, claim.metric, claim.model)
+    base = _rows_of(rows, claim.metric, claim.base)
+    sides = model.merge(base, "cross", suffixes=("", "_base"))
+    sides = sides[_is_setting(sides, sides["max_tokens_base"], sides["seed_base"])]
+    return sides.assign(
+        difference_low=sides["low"] - sides["high_base"],
+        difference_high=sides["high"] - sides["low_base"],
+        is_unpaired=True,
+    )
 
 
-def _difference(
-    rows: pd.DataFrame, metric: str, model: str, base: str
-) -> tuple[float, float, float] | None:
-    """Return value, low and high of a paired difference, also if the other model was subtracted."""
-    difference = _interval(rows, metric, model, base)
-    if difference is not None:
-        return tuple(difference)
-    difference = _interval(rows, metric, base, model)
-    if difference is None:
-        return None
-    value, low, high = -difference
-    return value, high, low
+def _rows_of(rows: pd.DataFrame, metric: str, model: str, base: str = "") -> pd.DataFrame:
+    """Return the rows of a metric and pair; ``model`` and ``base`` are regular expressions."""
+    is_of_pair = rows["model"].str.fullmatch(model) & rows["base"].str.fullmatch(base)
+    return rows.loc[(rows["metric"] == metric) & is_of_pair, [*SETTING, *INTERVAL]]
 
 
-def _is_at_chance(claim: Any, rows: pd.DataFrame) -> bool:
+def _is_setting(rows: pd.DataFrame, tokens: Any, seed: Any) -> pd.Series:
+    """Return which rows have a number of tokens and a seed; what is missing is like any."""
+    is_tokens = (rows["max_tokens"] == tokens).fillna(True)
+    return is_tokens & (rows["seed"] == seed).fillna(True)
+
+
+def _is_at_chance(claim: Any, sides: pd.DataFrame) -> bool:
     """Return whether a model does no better than chance that does in the paper.
 
     A difference from a baseline that has learned nothing says nothing. Where the paper's own value
     is near chance, to be there is what the claim says.
     """
-    if claim.metric not in CHANCE or not claim.table:
+    if claim.metric not in CHANCE or not claim.table or sides.empty:
         return False
     table = _published_table(claim.table)
     chance = CHANCE[claim.metric]
-    for model, query in ((claim.model, claim.row), (claim.base, claim.row_base)):
-        row = _interval(rows, claim.metric, model, "")
-        if row is None or abs(table.query(query)[claim.metric].mean() - chance) < NEAR_CHANCE:
-            continue
-        is_worse = row["high"] >= chance
-        if claim.metric not in LOWER_IS_BETTER:
-            is_worse = row["low"] <= chance
-        if is_worse:
+    side = sides.iloc[0]
+    for query, ending in ((claim.row, ""), (claim.row_base, "_base")):
+        is_no_better = side[f"low{ending}"] <= chance
+        if claim.metric in LOWER_IS_BETTER:
+            is_no_better = side[f"high{ending}"] >= chance
+        if is_no_better and abs(table.query(query)[claim.metric].mean() - chance) >= NEAR_CHANCE:
             return True
     return False
-
-
-def _preference(comparison):
-    is_paired, _, low, _, _ = comparison
-    return pd.isna(low), not is_paired
 
 
 def _published(claim: Any) -> tuple[float, str]:
@@ -257,18 +245,6 @@ def _published(claim: Any) -> tuple[float, str]:
 def _published_table(name: str) -> pd.DataFrame:
     """Return a table of a paper."""
     return pd.read_csv(FOLDER / f"{name}.csv")
-
-
-def _interval(rows: pd.DataFrame, metric: str, model: str, base: str) -> pd.Series | None:
-    """Return value, low and high of the first row of a metric and pair, None where there is none.
-
-    ``model`` and ``base`` are regular expressions; ``base`` is "" for a metric of one model.
-    """
-    is_of_pair = rows["model"].str.fullmatch(model) & rows["base"].str.fullmatch(base)
-    of_metric = rows[(rows["metric"] == metric) & is_of_pair]
-    if of_metric.empty:
-        return None
-    return of_metric.iloc[0][INTERVAL]
 
 
 def _where(protocol: str, split: str) -> str:

@@ -4,14 +4,16 @@ The input is a posts table and a rule over authors, time and topics. The output 
 per split, and ``split.json``. A split never depends on what a model does with it.
 
 To add a rule, write it in a file of its own and add its line to :data:`RULES`;
-:func:`~helpers.splits.assignment.make_split` applies any rule.
+:func:`make_split` applies any rule.
 """
 
-from .assignment import NoSplit
-from .by_author import AuthorSplit, GivenSplit
-from .by_pair import PairSplit
+from .assignment import NoSplit, make_split
+from .audit import audit_split
+from .by_author import AuthorSplit, GivenSplit, PairSplit
 from .by_time import TimeSplit
 from .by_topic import TopicSplit
+
+__all__ = ["RULES", "audit_split", "make_split"]
 
 RULES = {
     "none": NoSplit,

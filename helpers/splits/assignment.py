@@ -21,7 +21,7 @@ from ..corpus.merge import NORMAL
 from ..corpus.posts_table import SCHEMA, open_database, write_posts
 from .audit import audit_split
 
-VERSION = 4  # raised when the same posts and settings give other files
+VERSION = 5  # raised when the same posts and settings give other files
 
 
 class Rule(Config):
@@ -51,19 +51,16 @@ class Rule(Config):
         """
         raise NotImplementedError
 
-    def guarantees(self, facts: dict) -> dict:
-        """Return the promises that the audit checks: key of ``audit.CHECKS`` -> its argument.
+    def guarantees(self, facts: dict) -> list[list]:
+        """Return the promises that the audit checks: a key of ``audit.CHECKS``, then its values.
 
         Parameters
         ----------
         facts
             Return value of :meth:`assign`.
         """
-        return {
-            "authors_apart": list(self.splits),
-            "texts_apart": True,
-            "min_posts": self.min_posts_per_split,
-        }
+        promises = [[check, list(self.splits)] for check in ("authors_apart", "texts_apart")]
+        return promises + [["min_posts", *limit] for limit in self.min_posts_per_split.items()]
 
     def write_assignment(self, connection: DuckDBPyConnection, draw: str) -> None:
         """Make the table ``assignment`` from a draw, without repeated texts and small authors.
@@ -141,7 +138,7 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
     """Write one file ``<split>.parquet`` per split and ``split.json``; return the latter's content.
 
     Nothing is written where the folder holds undamaged files made from the same posts and rule.
-    Else the files of earlier splits that are now empty are removed.
+    Else the files of an earlier split are removed first.
 
     Parameters
     ----------
@@ -184,8 +181,9 @@ def _make_split(posts_path, folder, rule, memory_limit):
         if all(verify_checksum(file) for file in files):
             note(record, *files)
             return report
-    earlier_splits = _splits_of(record)
     record.unlink(missing_ok=True)  # while it is missing the files beside it count for nothing
+    for earlier_file in folder.glob("*.parquet*"):
+        earlier_file.unlink()
 
     with open_database(folder / "work", memory_limit) as connection:
         columns = _number_posts(connection, posts_path)
@@ -196,9 +194,6 @@ def _make_split(posts_path, folder, rule, memory_limit):
             SEMI JOIN (SELECT n FROM assignment WHERE split = ? AND reason = '') USING (n)"""
         for name in sizes:
             write_posts(connection, query, folder / f"{name}.parquet", [name])
-    for name in {*earlier_splits, *rule.splits} - sizes.keys():
-        for suffix in ("parquet", "parquet.sha256"):
-            (folder / f"{name}.{suffix}").unlink(missing_ok=True)
     report = {
         "rule": type(rule).__name__,
         "settings": rule.model_dump(),
@@ -210,14 +205,6 @@ def _make_split(posts_path, folder, rule, memory_limit):
     audit_split(folder, report, memory_limit)
     write_json(record, report | {"fingerprint": fingerprint})
     return read_json(record)
-
-
-def _splits_of(record):
-    """Return the names of the splits in ``split.json``, none where it is missing or damaged."""
-    try:
-        return list(read_json(record)["splits"])
-    except (ValueError, KeyError, TypeError):
-        return []
 
 
 def _number_posts(connection, posts_path):

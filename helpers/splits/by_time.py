@@ -88,13 +88,15 @@ class TimeSplit(Rule):
         """The fewest posts that an author may have in a split, by its name."""
         return {"train": self.min_posts} | dict.fromkeys(self.splits[1:], self.eval_posts)
 
-    def guarantees(self, facts: dict) -> dict:
+    def guarantees(self, facts: dict) -> list[list]:
         """Return the promises that the audit checks: here also the order of the splits in time."""
-        orders = [["train", "dev", "test"], ["train", "seen"]]
-        return super().guarantees(facts) | {
-            "authors_apart": ["train", "dev", "test"],
-            "in_order_of_time": {"orders": orders, "periods": self.periods},
-        }
+        _, *promises = super().guarantees(facts)
+        orders = [("train", "dev"), ("train", "test"), ("dev", "test"), ("train", "seen")]
+        return [
+            ["authors_apart", ["train", "dev", "test"]],
+            *promises,
+            *(["in_order_of_time", earlier, later] for earlier, later in orders),
+        ]
 
     def assign(self, connection: DuckDBPyConnection) -> dict:
         """Make the table ``assignment``; return the dates ``t1`` and ``t2``.

@@ -5,9 +5,11 @@ One test is across topics: no topic of it was in the training. The other is in d
 
 import time
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
+from scipy.stats import hypergeom
 
 from ..core import results
 from ..core.names import label, system_of
@@ -65,11 +67,10 @@ def system_names(
         settings of the encoder of bases and students
     """
     prefix = f"{name}-" if name else ""
-    models = list(bases)
-    for base in bases:
-        models += [f"{base}_{student}" for student in students]
-    names = {prefix + model: f"{label(name)} {label(model)}".strip() for model in models}
-    names |= {prefix + model: label(model) for model in baselines}
+    names = {prefix + model: label(model) for model in baselines}
+    for base, student in product(bases, ["", *students]):
+        model = f"{base}_{student}".removesuffix("_")
+        names[prefix + model] = f"{label(name)} {label(model)}".strip()
     encoder_name = system_of(encoder)
     if not encoder.is_pretrained:
         encoder_name += ", untrained"
@@ -235,19 +236,11 @@ def mean_costs(
     """
     rows = []
     for key, tests_of_model in tests.items():
-        _, model, _ = key
-        training_seconds = np.nan
-        if key in trained:
-            training_seconds = trained[key].summary["seconds"]
+        training = trained[key].summary["seconds"] if key in trained else np.nan
         for test in tests_of_model.values():
-            row = {
-                "system": model,
-                "seconds": training_seconds,
-                "test_seconds": test.seconds,
-                "test_documents": test.documents,
-            }
-            rows.append(row)
-    return pd.DataFrame(rows).groupby("system", sort=False).mean()
+            rows.append((key[1], training, test.seconds, test.documents))
+    columns = ["system", "seconds", "test_seconds", "test_documents"]
+    return pd.DataFrame(rows, columns=columns).groupby("system", sort=False).mean()
 
 
 # the fields of a result that tell the protocol and the documents
@@ -272,17 +265,17 @@ def chance_level(corpus: TopicCorpus, part: str) -> dict[str, float]:
     query. Both are means over queries.
     """
     trials = ranking.retrieval_trials(corpus.stores[part])
-    topics = corpus.topics(part)
-    query_topics = pd.Series(topics[trials.queries.first])
-    target_topics = pd.Series(topics[trials.targets.first])
-    share_on_topic = query_topics.map(target_topics.value_counts(normalize=True)).fillna(0)
+    topics = pd.Series(corpus.topics(part))
+    share_of_topic = topics[trials.targets.first].value_counts(normalize=True)
+    on_topic = topics[trials.queries.first].map(share_of_topic).fillna(0)
 
+    n_targets = len(trials.targets)
     own_targets = np.bincount(trials.targets.authors)[trials.queries.authors]
-    # the chance that the first, second ... eighth target is of another author if those before were
-    missed = [(1 - own_targets / (len(trials.targets) - n)).clip(0) for n in range(8)]
+    # the chance that none of the first eight targets is of the query's author
+    missed = hypergeom.pmf(0, n_targets, own_targets, min(8, n_targets))
     return {
-        "R@8 by chance": float(1 - np.prod(missed, 0).mean()),
-        "targets on query's topic": float(share_on_topic.mean()),
+        "R@8 by chance": float(1 - missed.mean()),
+        "targets on query's topic": float(on_topic.mean()),
     }
 
 
@@ -303,8 +296,7 @@ def with_chance_level(corpora: dict[str, TopicCorpus], rows: pd.DataFrame) -> pd
     """
     chance = {}
     for kind, corpus in corpora.items():
-        for part in corpus.tests:
-            chance[kind, part] = chance_level(corpus, part)
+        chance |= {(kind, part): chance_level(corpus, part) for part in corpus.tests}
     chance = pd.DataFrame(chance).T.rename_axis(["kind of split", "split"])
 
     errors = "errors on query's topic"
@@ -339,22 +331,23 @@ def open_trained(
         If the run's results hold no such model, or if the models do not read the same tokens.
     """
     rows = results.read(files).query(
-        "protocol == @protocol_name(@kind) and split == 'test_cross' and seed == @seed "
-        "and base == '' and experiment != ''"
+        "split == 'test_cross' and seed == @seed and base == '' and experiment != ''"
     )
-    rows = rows.drop_duplicates("model").set_index("model")
+    rows = rows[rows.protocol == protocol_name(kind)].drop_duplicates("model").set_index("model")
     missing = [model for model in models if model not in rows.index]
     if missing:
         raise ValueError(
             f"notebook 05 has no model {missing[0]!r} of the split {kind!r}, seed {seed}; "
             f"it has: {', '.join(rows.index) or 'none'}"
         )
-    rows = rows.loc[models]
-    if rows.data.nunique() > 1:
+    if rows.data[models].nunique() > 1:
         raise ValueError(
             f"{', '.join(models)} do not read the same tokens: choose models of one encoder"
         )
-    corpus = open_corpus(files, kind, rows.data.iloc[0])
-    train = corpus.stores["train"]
-    folders = {model: files.models / "arr" / name for model, name in rows.experiment.items()}
-    return corpus, {model: load_trained(folder, train) for model, folder in folders.items()}
+    corpus = open_corpus(files, kind, rows.data[models[0]])
+    folder = files.models / "arr"
+    trained = {
+        model: load_trained(folder / rows.experiment[model], corpus.stores["train"])
+        for model in models
+    }
+    return corpus, trained

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from ..cleaning.text import WORD
 from ..core.artifacts import atomic_write
 from ..core.progress import progress_bar
+from ..corpus.posts_table import ROW_GROUP_POSTS
 
 # what replaces what in a masked word: "don't4u2" becomes "***'*#*#" (multiple) or "*'*#*#" (single)
 MARKS = {
@@ -83,8 +84,7 @@ def _mask_word(match, keep, marks):
 def mask_posts(posts_path: str | Path, out_path: str | Path, change: Callable[[str], str]) -> None:
     """Write a copy of a posts table in which every text is changed.
 
-    Columns, order and row groups stay. One row group at a time is in memory. After an error
-    ``out_path`` is as it was before.
+    Columns and order stay. After an error ``out_path`` is as it was before.
 
     Parameters
     ----------
@@ -95,16 +95,14 @@ def mask_posts(posts_path: str | Path, out_path: str | Path, change: Callable[[s
     change : callable
         returns the new text of a text, such as ``partial(mask_text, keep=words)``
     """
-    with pq.ParquetFile(posts_path) as posts:
-        schema = posts.schema_arrow
-        column = schema.get_field_index("text")
-        field = schema.field(column)
-        with (
-            atomic_write(out_path) as path,
-            pq.ParquetWriter(path, schema, compression="zstd") as writer,
-        ):
-            for group in progress_bar(range(posts.num_row_groups), desc="masking", unit="group"):
-                rows = posts.read_row_group(group)
-                texts = [change(text) for text in rows["text"].to_pylist()]
-                rows = rows.set_column(column, field, pa.array(texts, field.type))
-                writer.write_table(rows, row_group_size=max(len(rows), 1))
+    posts = pq.read_table(posts_path)
+    texts = progress_bar(posts["text"].to_pylist(), desc="masking", unit="post")
+    changed = pa.array([change(text) for text in texts], posts.field("text").type)
+    column = posts.schema.get_field_index("text")
+    with atomic_write(out_path) as path:
+        pq.write_table(
+            posts.set_column(column, posts.field("text"), changed),
+            path,
+            ROW_GROUP_POSTS,
+            compression="zstd",
+        )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -35,7 +36,7 @@ Rows = tuple[np.ndarray, np.ndarray]  # vectors (N, D), and N classes or (N, V) 
 
 
 def fit_class_probe(
-    train: Rows, test: Rows, control: int | None = None, authors: np.ndarray | None = None
+    train: Rows, test: Rows, authors: np.ndarray, control: int | None = None
 ) -> pd.DataFrame:
     """Fit a multinomial logistic regression on some rows, and score it on others.
 
@@ -43,12 +44,12 @@ def fit_class_probe(
     ----------
     train, test : (N, D) vectors and (N,) classes
         rows to fit on, whose mean and deviation standardise all vectors, and rows to score
+    authors : (N,)
+        author of each test row; for the accuracy's 95% interval they are resampled with all their
+        rows
     control : int or None
         seed of a shuffle of the fitted classes, which gives the score where nothing can be learned;
         None for no shuffle
-    authors : (N,)
-        author of each test row; with it the accuracy has a 95% interval, for which authors are
-        resampled with all their rows
 
     Returns
     -------
@@ -59,14 +60,9 @@ def fit_class_probe(
     test_vectors, test_classes = test
     classes = _shuffled(classes, control)
     probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
-    probe.fit(vectors, classes)
-
-    right = (probe.predict(test_vectors) == test_classes).astype(float)
-    names, counts = np.unique(classes, return_counts=True)
-    majority = np.mean(test_classes == names[counts.argmax()])
-    low = high = [np.nan]
-    if authors is not None:
-        low, high = bootstrap_interval(right[:, None], authors)
+    right = probe.fit(vectors, classes).predict(test_vectors) == test_classes
+    majority = DummyClassifier().fit(vectors, classes).score(test_vectors, test_classes)
+    low, high = bootstrap_interval(right[:, None].astype(float), authors)
     scores = {"accuracy": right.mean(), "majority": majority}
     return metric_table(scores, [*low, np.nan], [*high, np.nan])
 
@@ -84,9 +80,9 @@ def fit_value_probe(train: Rows, test: Rows, control: int | None = None) -> pd.D
 
     Returns
     -------
-    Columns ``value``, ``low``, ``high``. Rows ``correlation`` and ``R2``, each the mean over the V
-    target variables. A constant prediction has correlation 0. Only the correlation has a 95%
-    interval, for which test rows are resampled.
+    Columns ``value``, ``low``, ``high``. The row ``correlation`` is the mean over the V target
+    variables, of which one that is predicted as a constant has correlation 0. For its 95% interval
+    test rows are resampled.
 
     Raises
     ------
@@ -95,23 +91,19 @@ def fit_value_probe(train: Rows, test: Rows, control: int | None = None) -> pd.D
     """
     vectors, values = train
     test_vectors, test_values = test
-    spread = test_values.std(0)
-    if not (spread > 0).all():
+    if not (test_values.std(0) > 0).all():
         raise ValueError("values must be finite and differ among the rows of the test")
     probe = make_pipeline(StandardScaler(), RidgeCV(RIDGE_ALPHAS, alpha_per_target=True))
     probe.fit(vectors, _shuffled(values, control))
 
     predicted = probe.predict(test_vectors).reshape(test_values.shape)
-    R2 = 1 - ((predicted - test_values) ** 2).mean(0) / spread**2
-    n_rows = len(predicted)
-    correlation = _correlation(predicted, test_values, np.ones(n_rows))
+    correlation = _correlation(predicted, test_values, np.ones(len(predicted)))
     resampled = [
         [_correlation(predicted, test_values, weights)]
-        for weights in resample_weights(np.arange(n_rows), RESAMPLES)
+        for weights in resample_weights(np.arange(len(predicted)), RESAMPLES)
     ]
     low, high = percentile_interval(resampled, 1)
-    scores = {"correlation": correlation, "R2": R2.mean()}
-    return metric_table(scores, [*low, np.nan], [*high, np.nan])
+    return metric_table({"correlation": correlation}, low, high)
 
 
 # the targets in random order, or as they are without a seed
@@ -212,26 +204,25 @@ def probe_encoder(
     of ``test_in``. With truth also ``style_correlation`` and ``hour_correlation``, from the mean
     vectors of the authors of ``test_cross``.
     """
-    train_samples = Samples.of_posts(corpus.stores["train"])[rows]
-    test_samples = Samples.of_posts(corpus.stores["test_in"])
-    train_vectors = embed(encoder, train_samples, max_tokens)
-    train = (train_vectors, corpus.topics("train")[rows])
-    test = (embed(encoder, test_samples, max_tokens), corpus.topics("test_in"))
-    scores = fit_class_probe(train, test, control, test_samples.authors)
-    tables = [scores.add_prefix("topic_", axis=0)]
-
+    samples = {part: Samples.of_posts(store) for part, store in corpus.stores.items()}
+    samples["train"] = samples["train"][rows]
+    parts = ["train", "test_in"]
     if truth is not None:
-        cross_samples = Samples.of_posts(corpus.stores["test_cross"])
-        cross_vectors = embed(encoder, cross_samples, max_tokens)
-        train_means = _author_means(train_vectors, train_samples)
-        test_means = _author_means(cross_vectors, cross_samples)
-        train_habits = habit_targets(truth, train_means.index)
-        test_habits = habit_targets(truth, test_means.index)
-        for habit in ("style", "hour"):
-            train = (train_means.to_numpy(), train_habits[habit])
-            test = (test_means.to_numpy(), test_habits[habit])
-            scores = fit_value_probe(train, test, control).loc[["correlation"]]
-            tables.append(scores.add_prefix(f"{habit}_", axis=0))
+        parts.append("test_cross")
+    vectors = {part: embed(encoder, samples[part], max_tokens) for part in parts}
+    train = (vectors["train"], corpus.topics("train")[rows])
+    test = (vectors["test_in"], corpus.topics("test_in"))
+    scores = fit_class_probe(train, test, samples["test_in"].authors, control)
+    tables = [scores.add_prefix("topic_", axis=0)]
+    if truth is None:
+        return tables[0].rename_axis("metric")
+
+    means = [_author_means(vectors[part], samples[part]) for part in ("train", "test_cross")]
+    habits = [habit_targets(truth, side.index) for side in means]
+    for habit in ("style", "hour"):
+        sides = [(side.to_numpy(), known[habit]) for side, known in zip(means, habits)]
+        scores = fit_value_probe(*sides, control)
+        tables.append(scores.add_prefix(f"{habit}_", axis=0))
     return pd.concat(tables).rename_axis("metric")
 
 

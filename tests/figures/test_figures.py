@@ -5,22 +5,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from helpers.figures import (
-    accounts,
-    corpus,
-    linking,
-    losses,
-    map,
-    ranking,
-    results,
-    style,
-    topic,
-    training,
-    verification,
-)
+from helpers.figures import charts, special, style
 
 HOSTILE = "<script>alert(1)</script> $\\href{javascript:alert(1)}{x}$"
 SAFE = "&lt;script&gt;"
+CIRCLE = np.array([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
+LABELS = np.array([0, 0, 1, 1])
 
 
 def title(figure):
@@ -29,87 +19,49 @@ def title(figure):
 
 def tidy(values, metric="MRR", split="test", **columns):
     """model -> value, with an interval of 0.05 to either side, as rows of results.csv."""
-    rows = [
-        {
-            "model": model,
-            "label": "",
-            "base": "",
-            "split": split,
-            "metric": metric,
-            "value": value,
-            "low": value - 0.05,
-            "high": value + 0.05,
-        }
-        | columns
-        for model, value in values.items()
-    ]
+    rows = []
+    for model, value in values.items():
+        about = {"model": model, "label": "", "base": "", "split": split, "metric": metric}
+        interval = {"value": value, "low": value - 0.05, "high": value + 0.05}
+        rows.append(about | interval | columns)
     return pd.DataFrame(rows)
 
 
-def timeline(*rows):
-    return pd.DataFrame(
-        [(author, pd.Timestamp(day, tz="UTC"), part) for author, day, part in rows],
-        columns=["author", "time", "part"],
-    )
-
-
-def months(train, test):
-    rows = [
-        (pd.Timestamp(day), split, 9)
-        for split, days in (("train", train), ("test", test))
-        for day in days
-    ]
-    return pd.DataFrame(rows, columns=["month", "split", "posts"])
+def differences(value=0.2, low=0.1, **names):
+    about = {"label": "SupCon + ARR", "base": "supcon"} | names
+    return tidy({"supcon_arr": value}, "R@8", **about).assign(low=low)
 
 
 def history(best):
     score = np.array([best / 2, best])
-    return pd.DataFrame(
-        {
-            "step": [50, 100],
-            "seconds": [5.0, 9.0],
-            "loss": [4.0, 1.0],
-            "MRR": score,
-            "MRR_low": score - 0.1,
-            "MRR_high": score + 0.2,
-        }
-    )
+    interval = {"MRR": score, "MRR_low": score - 0.1, "MRR_high": score + 0.2}
+    return pd.DataFrame({"step": [50, 100], "seconds": [5.0, 9.0], "loss": [4.0, 1.0]} | interval)
 
 
-def curve(miss):
-    """P_miss falls in a straight line from 1 at no false accepts to 0 at ``miss``."""
-    return pd.DataFrame({"P_fa": [0.0, miss, 1.0], "P_miss": [1.0, 0.0, 0.0]})
+def curve(**recall):
+    """Recall of each system at a false-link rate of 0, 0.1 and 1."""
+    parts = [
+        pd.DataFrame({"system": name, "P_fa": [0.0, 0.1, 1.0], "recall": [0.0, value, 1.0]})
+        for name, value in recall.items()
+    ]
+    return pd.concat(parts)
 
 
 def bins(off):
-    return pd.DataFrame(
-        {
-            "predicted": [0.2, 0.8],
-            "observed": [0.2 + off, 0.8],
-            "same": [1, 9],
-            "different": [9, 1],
-            "observed_low": [0.1, 0.7],
-            "observed_high": [0.4, 0.9],
-        }
-    )
+    interval = {"observed_low": [0.1, 0.7], "observed_high": [0.4, 0.9]}
+    counts = {"same": [1, 9], "different": [9, 1]}
+    return pd.DataFrame({"predicted": [0.2, 0.8], "observed": [0.2 + off, 0.8]} | counts | interval)
 
 
-def points(author):
-    return pd.DataFrame(
-        {
-            "panel": [0, 0, 1, 1],
-            "x": [0.0, 1.0, 0.0, 1.0],
-            "y": 0.0,
-            "author": ["a", author] * 2,
-            "posts": [1, 1, 2, 2],
-            "text": HOSTILE,
-            "nearest_same": author == "a",
-        }
-    )
+def points(author="b", **columns):
+    panels = {"panel": ["one", "one", "all", "all"], "x": [0.0, 1.0, 0.0, 1.0], "y": 0.0}
+    about = {"author": ["a", author] * 2, "posts": [1, 1, 2, 2], "text": HOSTILE}
+    return pd.DataFrame(panels | about | columns)
 
 
-CIRCLE = np.array([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
-LABELS = np.array([0, 0, 1, 1])
+def timeline(*authors):
+    rows = [(author, pd.Timestamp("2020-01-01", tz="UTC"), "train") for author in authors]
+    return pd.DataFrame(rows, columns=["author", "time", "part"])
 
 
 def pairs(*listed):
@@ -119,432 +71,246 @@ def pairs(*listed):
     return matrix
 
 
-def costs(factor):
-    return pd.DataFrame(
-        {
-            "loss": ["arcface"] * 2 + ["topk"] * 2,
-            "classes": [10, 1000] * 2,
-            "seconds": 0.001,
-            "MB": [1.0, factor, 1.0, 1.0],
-        }
-    )
-
-
 def surface(best):
-    return pd.DataFrame(
-        [
-            {"lower": low, "upper": high, "overall": 0.8 if (low, high) == best else 0.5}
-            for low in (0.4, 0.5)
-            for high in (0.6, 0.7)
-        ]
-    )
+    rows = []
+    for low in (0.4, 0.5):
+        for high in (0.6, 0.7):
+            overall = 0.8 if (low, high) == best else 0.5
+            rows.append({"lower": low, "upper": high, "overall": overall})
+    return pd.DataFrame(rows)
 
 
-def drawn(share):
-    return pd.DataFrame({"sizes": ["beta31"] * 2, "size": [1, 11], "share": [share, 1 - share]})
+def evidence(value):
+    contribution = {
+        "member": ["lsa", "hours", "All members"],
+        "contribution": [1, value, 1 + value],
+    }
+    features = {"member": "lsa", "feature": [HOSTILE, " the"], "contribution": [1.5, -0.5]}
+    pair = ("demo-0013", "newcomer")
+    return special.evidence_bars(pd.DataFrame(contribution), pd.DataFrame(features), pair)
 
 
-def by_size(*values):
-    return pd.concat(
-        [tidy(of_size, "EER", sample_size=16**power) for power, of_size in enumerate(values)]
-    )
+def histogram(score):
+    same = np.array([True, False, True, False])
+    return special.score_histogram(np.array([0.9, 0.1, score, 0.8]), same, "contrastive")
 
 
-def parts(value):
-    """Sums by member, and features, of a score of 1 + value."""
-    sums = pd.DataFrame(
-        {"member": ["lsa", "hours", "All members"], "contribution": [1.0, value, 1 + value]}
-    )
-    features = pd.DataFrame(
-        {"member": "lsa", "feature": [HOSTILE, " the"], "contribution": [1.5, -0.5]}
-    )
-    return sums, features
-
-
-def by_topic(values):
-    return pd.concat([tidy(values, "AUC"), tidy(values, "hardest_AUC")])
-
-
-OVERVIEW = pd.DataFrame({"hour": range(24), "posts": [5] * 23 + [9]})
 FIGURES = [  # a figure of some value, two values, and what only the title of each says
     (
-        lambda n: corpus.corpus_overview(pd.DataFrame({"posts": [1, n, 90]}), OVERVIEW),
-        7,
-        "at most 7 posts",
-        8,
-        "at most 8 posts",
+        lambda value: charts.bars(tidy({"fused": value, "lsa": 0.6}, targets=104), "MRR"),
+        (0.71, "Fusion (pairs) has the highest MRR: 0.710 (0.660-0.760), test, 104 targets"),
+        (0.4, "LSA-WCCN has the highest MRR: 0.600"),
     ),
     (
-        lambda day: corpus.split_timeline(months(["2020-01-01", "2020-02-01"], [day])),
-        "2020-03-01",
-        "test posts begin in March 2020",
-        "2020-02-01",
-        "share 1 month",
-    ),
-    (
-        lambda day: corpus.author_timelines(
-            timeline(
-                ("a", "2020-01-01", "query"), ("a", "2020-02-01", "query"), ("a", day, "target")
-            )
+        lambda low: charts.differences(differences(low=low), "R@8"),
+        (
+            0.1,
+            "1 of 1 differences in R@8 distinguishable from 0; the largest, on test, is “SupCon + ",
         ),
-        "2020-03-01",
-        "target do not overlap in time",
-        "2020-01-09",
-        "target overlap in time for 1 of 1 authors",
+        (-0.1, "None of 1 differences"),
     ),
-    (lambda n: corpus.token_lengths({"bytes": np.array([1, 40, 50, n])}, 32), 20, "50%", 60, "25%"),
     (
-        lambda share: corpus.size_distributions(
-            pd.DataFrame({"x": [0, 1], "beta31": [0, 3]}), drawn(share)
+        lambda recall: charts.lines(
+            curve(stream=recall, lsa=0.5), "P_fa", "recall", "system", at=0.1
         ),
-        0.5,
-        "6.0 posts",
-        0.0,
-        "11.0 posts",
+        (0.6, "At 0.1 false-link rate, Stream has the highest recall: 0.6"),
+        (0.4, "LSA-WCCN has the highest recall: 0.5"),
     ),
     (
-        lambda best: training.learning_curves({"stream": history(best), "lsa": history(0.3)}),
-        0.4,
-        "Stream reaches a dev MRR of 0.40 at step 100, the best of 2",
-        0.2,
-        "LSA-WCCN reaches a dev MRR of 0.30",
+        lambda best: charts.learning_curves({"stream": history(best), "lsa": history(0.3)}),
+        (0.4, "Stream reaches a dev MRR of 0.40 (training step: 100), the best of 2 trainings"),
+        (0.2, "LSA-WCCN reaches a dev MRR of 0.30"),
     ),
     (
-        lambda value: results.result_bars(tidy({"fused": value, "lsa": 0.6}, targets=104), "MRR"),
-        0.71,
-        "Fusion (pairs) is best: MRR 0.710 (0.660-0.760), test, 104 targets",
-        0.4,
-        "LSA-WCCN is best: MRR 0.600",
-    ),
-    (lambda rank: ranking.rank_curves({"stream": np.array([1, 9, rank])}, 16), 8, "67%", 10, "33%"),
-    (
-        lambda author: map.author_map(points(author), ["one", "all"], "fused"),
-        "a",
-        "100% (all)",
-        "b",
-        "0% (all)",
+        lambda off: charts.reliability({"stream": bins(off), "lsa": bins(0.2)}),
+        (0.1, "shares by 0.05 (Stream), 0.10 (LSA-WCCN) on average"),
+        (0.4, "shares by 0.20 (Stream)"),
     ),
     (
-        lambda miss: linking.roc_curves({"stream": curve(miss), "lsa": curve(0.5)}),
-        0.1,
-        "Stream links 100% of same-account pairs at a false-link rate of 10%, "
-        "the better of 2 systems",
-        0.9,
-        "LSA-WCCN links 20%",
-    ),
-    (
-        lambda last: linking.metric_by_size(by_size({"stream": 0.4}, {"stream": last})),
-        0.1,
-        "Stream has the lowest EER with 16 posts in a target: 0.100, against 0.400 with 1 post",
-        0.2,
-        "target: 0.200",
-    ),
-    (
-        lambda off: linking.reliability_diagram({"stream": bins(off), "lsa": bins(0.2)}),
-        0.1,
-        "Stream gives probabilities that differ by 0.05 on average from the observed shares, "
-        "those of LSA-WCCN by 0.10",
-        0.4,
-        "LSA-WCCN gives probabilities that differ by 0.10",
-    ),
-    (
-        lambda value: losses.loss_picture("topk", CIRCLE, LABELS, pairs((0, 1, -1), (0, 2, value))),
-        0.5,
-        "Top-k pulls 1 of 2 same-author pairs together and pushes 1 of 4 pairs of strangers",
-        0.0,
-        "pushes 0 of 4",
-    ),
-    (
-        lambda factor: losses.growth(costs(factor), "classes"),
-        50.0,
-        "ArcFace grows 50 times, from 1 to 50 MB, that of Top-k does not grow",
-        3.0,
-        "3.0 times, from 1 to 3 MB",
-    ),
-    (
-        lambda value: topic.heat_maps(
+        lambda value: charts.matrices(
             {"eq. 1": pairs((0, 1, 0.9), (2, 3, value))}, list("abcd"), LABELS
         ),
-        0.8,
-        "1.00 (eq. 1)",
-        0.0,
-        "0.75 (eq. 1)",
+        (0.8, "1.00 (eq. 1)"),
+        (0.0, "0.75 (eq. 1)"),
     ),
     (
-        lambda value: topic.difference_bars(
-            tidy({"supcon_arr": value}, "R@8", base="supcon", label="SupCon + ARR"), "R@8"
+        lambda value: special.loss_picture(
+            "topk", CIRCLE, LABELS, pairs((0, 1, -1), (0, 2, value))
         ),
-        0.5,
-        "1 of 1 differences in R@8 is distinguishable from 0; "
-        "the largest, on test, is “SupCon + ARR” minus “SupCon”: "
-        "+0.500 (0.450 to 0.550)",
-        0.02,
-        "None of 1 differences",
+        (0.5, "Top-k, 6 pairs: 1 pulled together and 1 pushed apart"),
+        (0.0, "and 0 pushed apart"),
     ),
     (
-        lambda value: topic.probe_bars(tidy({"supcon": value, "tfidf": 0.6}, "topic accuracy")),
-        0.5,
-        "0.600 (0.550-0.650); SupCon has the lowest, 0.500 (0.450-0.550)",
-        0.2,
-        "0.200 (0.150-0.250)",
+        evidence,
+        (0.5, "adds most to the score of demo-0013 and newcomer: 1.00 of 1.50"),
+        (2, "2.00"),
     ),
     (
-        lambda score: verification.score_histograms(
-            [0.9, 0.1, score, 0.8], [True, False, True, False], "contrastive"
-        ),
-        0.5,
-        "Contrastive leaves 25% of 4 pairs unanswered and is correct on 67% of the others",
-        0.6,
-        "leaves 0% of 4 pairs unanswered and is correct on 75%",
+        histogram,
+        (0.5, "Contrastive leaves 25% of 4 pairs unanswered and is correct on 67% of the others"),
+        (0.6, "leaves 0% of 4"),
     ),
     (
-        lambda best: verification.threshold_heat_map(surface(best), "contrastive"),
-        (0.4, 0.7),
-        "Contrastive has its highest PAN overall, 0.800, at the thresholds 0.40 and 0.70",
-        (0.5, 0.6),
-        "0.50 and 0.60",
-    ),
-    (
-        lambda value: verification.hard_comparisons(by_topic({"supcon": value, "lsa": 0.4})),
-        0.7,
-        "SupCon has the highest hard AUC, 0.700 (0.650-0.750); 1 of 2 systems is below chance",
-        0.3,
-        "2 of 2 systems are",
-    ),
-    (
-        lambda value: accounts.evidence_bars(*parts(value), ("a", HOSTILE)),
-        2.0,
-        "Hour profile adds most to the score of a and",
-        0.5,
-        "LSA-WCCN adds most to the score of a and",
-    ),
-    (
-        lambda rank: accounts.linkability_curves(
-            pd.DataFrame({"posts": [2, 8], "rank": [rank, 1], "probability": [0.1, 0.9]}), "a", 50
-        ),
-        7,
-        "newer half of a ranks first from 8 posts on; with all 8 posts its probability is 0.90",
-        1,
-        "from 2 posts on",
-    ),
-    (
-        lambda pair: accounts.account_map(
-            CIRCLE, ["a", "b", "c", HOSTILE], np.ones(4), [(0, 1), pair], [HOSTILE] * 4
-        ),
-        (1, 0),
-        "4 accounts; 1 pair is linked",
-        (2, 3),
-        "2 pairs are linked",
+        lambda lower: special.threshold_map(surface((lower, 0.7)), "contrastive"),
+        (0.5, "PAN overall, 0.800, at the thresholds 0.50 and 0.70"),
+        (0.4, "thresholds 0.40"),
     ),
 ]
 
 
-@pytest.mark.parametrize("make, value, finding, second_value, second_finding", FIGURES)
-def test_the_title_is_the_finding_of_these_data(make, value, finding, second_value, second_finding):
-    figure = make(value)
-    assert finding in title(figure)
-    second_title = title(make(second_value))
-    assert finding not in second_title and second_finding in second_title
+@pytest.mark.parametrize("make, first, second", FIGURES)
+def test_the_title_is_the_finding_of_these_data(make, first, second):
+    figure = make(first[0])
+    assert first[1] in title(figure)
+    second_title = title(make(second[0]))
+    assert first[1] not in second_title and second[1] in second_title
     assert figure.layout.width and figure.layout.height
-    axes = [
-        axis
-        for axis in (*figure.select_xaxes(), *figure.select_yaxes())
-        if axis.visible is not False
-    ]
-    assert all(axis.title.text or axis.matches or axis.showticklabels is False for axis in axes), (
-        "axes have names"
-    )
+    for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+        has_name = axis.title.text or axis.matches or axis.showticklabels is False
+        assert has_name or axis.visible is False, "axes have names"
 
 
-def test_values_are_in_the_traces():
+def test_dev_accounts_choose_and_test_accounts_judge():
     rows = pd.concat(
-        [
-            tidy({"lsa": 0.9, "fused": 0.1}, split="dev"),
-            tidy({"lsa": 0.6, "fused": 0.7}, split="test"),
-        ]
+        [tidy({"lsa": 0.9, "fused": 0.1}, split="dev"), tidy({"lsa": 0.6, "fused": 0.7})]
     )
-    bars = results.result_bars(rows, "MRR")
-    assert [trace.name for trace in bars.data] == ["dev", "test"]
-    assert "Fusion (pairs) is best: MRR 0.700" in title(bars), (
-        "dev accounts choose, test accounts judge"
-    )
-    assert "test" in title(
-        results.result_bars(pd.concat([tidy({"lsa": 0.8}, split="seen"), rows]), "MRR")
-    )
-    assert "seen" in title(
-        results.result_bars(pd.concat([rows[:2], tidy({"lsa": 0.8}, split="seen")]), "MRR")
-    )
-    alone = results.result_bars(rows, "MRR", split="dev")
-    assert [trace.name for trace in alone.data] == ["dev"]
-    assert "LSA-WCCN is best: MRR 0.900" in title(alone)
-    assert alone.layout.height < bars.layout.height and not alone.layout.showlegend
-    assert list(bars.data[1].y) == ["LSA-WCCN", "Fusion (pairs)"]
-    assert list(bars.data[1].x) == [0.6, 0.7]
+    figure = charts.bars(rows, "MRR")
+    assert [trace.name for trace in figure.data] == ["dev", "test"]
+    assert "Fusion (pairs) has the highest MRR: 0.700" in title(figure)
+    dict_of_test = dict(zip(figure.data[1].y, figure.data[1].x))
+    assert dict_of_test == {"LSA-WCCN": 0.6, "Fusion (pairs)": 0.7}
+    assert list(figure.layout.yaxis.categoryarray) == ["LSA-WCCN", "Fusion (pairs)"], "best on top"
+    np.testing.assert_allclose(figure.data[0].error_x.array, 0.05)
+    alone = charts.bars(rows[rows.split == "dev"], "MRR")
+    assert "LSA-WCCN has the highest MRR: 0.900" in title(alone) and not alone.layout.showlegend
+    seen = pd.concat([rows[:2], tidy({"lsa": 0.8}, split="seen")])
+    assert "seen" in title(charts.bars(seen, "MRR"))
 
 
-def test_values_of_curves_are_in_the_traces():
-    curves = training.learning_curves(
-        {"stream": history(0.4), "lsa": history(0.2)}, against="seconds"
-    )
-    assert list(curves.data[0].y) == [1.0, 0.25], (
-        "losses of several trainings as shares of their first value"
-    )
-    assert list(training.learning_curves({"stream": history(0.4)}).data[0].y) == [4.0, 1.0]
-    assert "after 9 s" in title(curves)
-    of_test = history(0.4).rename(columns={"MRR": "test_MRR"})
-    tested = training.learning_curves({"stream": of_test}, authors="test")
-    assert list(tested.data[1].y) == list(of_test.test_MRR)
-    assert "reaches a test MRR of 0.40" in title(tested)
-    assert list(linking.roc_curves({"stream": curve(0.5)}).data[0].y) == [0, 1, 1]
-    size = corpus.token_lengths({"bytes": np.array([0, 1, 3])}, 2).data[0]
-    np.testing.assert_allclose(size.y, [1 / 3, 2 / 3, 2 / 3, 1])
-    assert ranking.rank_curves({"lsa": np.array([1, 3])}, 4).data[0].y[0] == 0.5
-    assert "TPS finds 100%" in title(
-        ranking.rank_curves({"T": np.array([2, 3]), "TPS": np.array([1, 3])}, 16)
-    ), "by MRR"
-    maps = topic.heat_maps(
-        {"one": np.full((4, 4), 2.0), "two": np.eye(4)}, list("abcd"), LABELS
-    ).data
-    assert (
-        np.isnan(maps[0].z.diagonal()).all()
-        and np.nansum(maps[0].z) == 24
-        and np.nansum(maps[1].z) == 0
-    )
-    counts = corpus.corpus_overview(pd.DataFrame({"posts": [1, 1, 2, 30]}), OVERVIEW).data[0]
-    assert sum(counts.y) == 4 and counts.y[0] == 2, "every author is in one bar"
-    kinds = verification.score_histograms(
-        np.array([0.9, 0.1]), np.array([True, False]), "tfidf_4grams"
-    )
-    assert [sum(trace.y) for trace in kinds.data] == [1, 1] and kinds.data[
-        0
-    ].name == "one author, 1 pairs"
-    marked = verification.threshold_heat_map(surface((0.5, 0.7)), "tfidf_4grams").data[1]
-    assert (*marked.x, *marked.y) == (0.5, 0.7)
+def test_no_interval_is_invented():
+    bare = charts.bars(tidy({"lsa": 0.7}).assign(low=np.nan, high=np.nan), "MRR")
+    assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
+    assert title(bare).endswith("MRR: 0.700, test")
 
 
-def test_loss_picture_of_class_vectors():
-    figure = losses.loss_picture(
-        "arcface", CIRCLE, np.array([0, 1, 0, 1]), pairs((0, 2, -1), (0, 3, 0.5)), vectors=2
-    )
-    assert (
-        "acts on 0 of 1 pairs of samples, and on 2 of 4 pairs of a sample and a class vector"
-        in title(figure)
-    )
-    symbols = [
-        trace.marker.symbol
-        for trace in figure.data
-        if trace.name and trace.name.startswith("author")
-    ]
-    assert [list(symbol) for symbol in symbols] == [["circle", "diamond"]] * 2
-    widths = [
-        trace.line.width for trace in figure.data if len(trace.x) == 2 and trace.mode == "lines"
-    ]
-    assert sorted(widths) == pytest.approx([0.7 + 3, 0.7 + 6]), (
-        "the larger derivative has the wider line"
-    )
-    assert len(figure.layout.annotations) == 2, (
-        "nothing moves a point whose pair lies straight across"
-    )
+def test_an_error_is_best_where_it_is_lowest():
+    figure = charts.bars(tidy({"lsa": 0.6, "fused": 0.7}, "EER"), "EER")
+    assert "LSA-WCCN has the lowest EER" in title(figure)
+    assert figure.layout.yaxis.categoryarray[-1] == "LSA-WCCN"
 
 
-def test_memory_that_does_not_grow_is_called_so():
-    frame = pd.concat(
-        [costs(1.0), costs(1.0).replace({"loss": {"arcface": "supcon", "topk": "triplet"}})]
-    )
-    assert (
-        title(losses.growth(frame, "classes"))
-        == "From 10 to 1,000 training authors, no loss needs more memory"
-    )
-    frame.loc[(frame.loss == "supcon") & (frame.classes == 1000), "MB"] = 20
-    assert (
-        "SupCon grows 20 times, from 1 to 20 MB, that of the other 3 losses does not grow"
-        in title(losses.growth(frame, "classes"))
-    )
-    frame["MB"] *= frame.classes / 10
-    assert "that of ArcFace 100 times, from 1 to 100 MB" in title(losses.growth(frame, "classes"))
+def test_results_are_selected_once():
+    frame = pd.concat([tidy({"lsa": 0.6}), tidy({"lsa": 0.1}).assign(base="tfidf")])
+    assert list(charts.select_results(frame, "MRR").MRR) == [0.6], "no paired difference"
+    with pytest.raises(ValueError, match="MRR of lsa, test is there twice"):
+        charts.bars(pd.concat([frame, frame]), "MRR")
+    with pytest.raises(ValueError, match="no row of the metric 'EER': results hold MRR"):
+        charts.bars(frame, "EER")
 
 
-def test_differences_have_a_panel_a_base_and_the_title_names_one_that_excludes_zero():
-    rows = [
-        tidy({"supcon_arr": 0.2}, "R@8", base="SupCon", label="SupCon + ARR").assign(low=-0.1),
-        tidy({"supcon_arr": 0.1}, "R@8", base="SupCon + blind ARR", label="SupCon + ARR"),
-    ]
-    figure = topic.difference_bars(pd.concat(rows), "R@8")
-    assert [note.text for note in figure.layout.annotations] == [
+def test_a_difference_names_both_systems_and_the_largest_that_excludes_zero():
+    rows = [differences(low=-0.1), differences(0.1, 0.05, base="supcon_blind")]
+    figure = charts.differences(pd.concat(rows), "R@8")  # whose rows have one index
+    assert "1 of 2" in title(figure) and "+0.100 (0.050 to 0.150)" in title(figure)
+    assert [pair.split("<br>")[1] for pair in figure.data[0].y] == [
         "minus SupCon",
         "minus SupCon + blind ARR",
     ]
-    assert "1 of 2" in title(figure) and "+0.100 (0.050 to 0.150)" in title(figure)
-    assert [list(trace.x) for trace in figure.data] == [[0.2], [0.1]]
-    assert [trace.showlegend for trace in figure.data] == [True, False], (
-        "a split is in the legend once"
+    np.testing.assert_allclose(figure.data[0].error_x.arrayminus, [0.3, 0.05])
+
+
+def test_points_of_systems_at_one_x_stand_beside_each_other():
+    values = pd.concat([tidy({"lsa": 0.4, "fused": 0.3}, "EER", sample_size=n) for n in (1, 16)])
+    figure = charts.lines(values, "sample_size", "EER", "system", log_x=True)
+    first, second = figure.data
+    assert first.x[0] < 1 < second.x[0] and first.x[0] * second.x[0] == pytest.approx(1)
+    assert [row[0] for row in first.customdata] == [1, 16], "hovering shows the true size"
+    np.testing.assert_allclose([*first.error_y.array, *second.error_y.arrayminus], 0.05)
+    assert title(figure).startswith(
+        "At 16 posts in a sample, Fusion (pairs) has the lowest EER: 0.3"
     )
 
 
-def test_whiskers_wherever_there_are_intervals():
-    frame = tidy({"lsa": 0.6, "fused": 0.7})
-    bars = [results.result_bars(frame, "MRR"), topic.probe_bars(frame)]
-    for bar in (figure.data[0].error_x for figure in bars):
-        np.testing.assert_allclose([*bar.array, *bar.arrayminus], 0.05)
-    figure = linking.metric_by_size(by_size({"lsa": 0.4, "fused": 0.3}, {"lsa": 0.3, "fused": 0.2}))
-    np.testing.assert_allclose(
-        [*figure.data[0].error_y.array, *figure.data[1].error_y.arrayminus], 0.05
-    )
-    assert figure.data[0].x[0] < 1 < figure.data[1].x[0], (
-        "whiskers at one size stand beside each other"
-    )
-    whole = by_size({"lsa": 0.4}, {"lsa": 0.7}).assign(metric="MRR")
-    figure = linking.metric_by_size(whole.replace({"sample_size": {16: 1024}}), "MRR")
-    assert title(figure).endswith(
-        "the highest MRR with 1,024 posts in a target: 0.700, against 0.400 with 1 post"
-    )
-    curves = training.learning_curves({"stream": history(0.4), "lsa": history(0.2)})
-    np.testing.assert_allclose(curves.data[1].error_y.array, 0.2)
-    assert curves.data[1].x[1] < 100 < curves.data[3].x[1]
-    np.testing.assert_allclose(
-        linking.reliability_diagram({"lsa": bins(0.1)}).data[0].error_y.array, [0.1, 0.1]
-    )
-    offs = {"stream": 0.1, "lsa": 0.2, "tfidf_word": 0.4}
-    tables = {name: bins(off) for name, off in offs.items()}
-    three = linking.reliability_diagram(tables, kind="systems")
-    assert "those of the other 2 systems by at least 0.10" in title(three)
-    bare = results.result_bars(frame.assign(low=np.nan, high=np.nan), "MRR")
-    assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
-    assert title(bare).endswith("MRR 0.700, test"), "no interval is invented"
+def test_several_y_have_a_panel_each_and_a_facet_shares_its_axis():
+    figure = charts.learning_curves({"stream": history(0.4), "lsa": history(0.2)}, "seconds")
+    loss, score = figure.data[0], figure.data[1]
+    assert list(loss.y) == [1.0, 0.25], "losses of several trainings as shares of their first value"
+    assert loss.xaxis != score.xaxis and list(score.y) == [0.2, 0.4]
+    np.testing.assert_allclose(score.error_y.array, 0.2)
+    assert list(charts.learning_curves({"stream": history(0.4)}).data[0].y) == [4.0, 1.0]
+    assert "dev MRR" in figure.layout.yaxis2.title.text and "9" in title(figure)
+
+    topics = pd.concat([curve(lsa=0.5).assign(topic=topic) for topic in ("all", "one")])
+    facets = charts.lines(topics, "P_fa", "recall", "system", facet="topic", diagonal="chance")
+    assert [note.text for note in facets.layout.annotations] == ["topic all", "topic one"]
+    assert facets.layout.yaxis2.matches == "y"
+    diagonals = [trace for trace in facets.data if trace.name == "chance"]
+    assert [trace.line.dash for trace in diagonals] == ["dot", "dot"]
+    assert sum(trace.showlegend for trace in diagonals) == 1, "in the legend once"
 
 
-def test_probes_of_different_units_have_axes_of_their_own():
-    frame = pd.concat(
-        [tidy({"lsa": 0.6}, "topic accuracy"), tidy({"lsa": 0.3}, "style correlation")]
-    )
-    figure = topic.probe_bars(frame, {"topic accuracy": 0.1})
-    assert [trace.xaxis for trace in figure.data] == ["x", "x2"]
-    assert (
-        figure.layout.xaxis2.title.text == "style correlation" and figure.layout.shapes[0].x0 == 0.1
-    )
+def test_cumulative_shares_count_values():
+    shares = charts.cumulative({"bytes": np.array([0, 1, 4, 4])}, "tokens", "share")
+    assert dict(zip(shares.tokens, shares.share)) == {1: 0.5, 2: 0.5, 3: 0.5, 4: 1.0}
+
+
+def test_matrices_leave_the_diagonal_blank():
+    figure = charts.matrices({"one": np.full((4, 4), 2.0), "two": np.eye(4)}, list("abcd"), LABELS)
+    first, second = figure.data
+    assert np.isnan(np.diag(first.z)).all() and np.nansum(first.z) == 24
+    assert np.nansum(second.z) == 0
+    assert [note.text for note in figure.layout.annotations] == ["one", "two"]
+
+
+def test_maps_draw_every_point_and_join_authors_or_links():
+    figure = charts.author_map(points(x=0.0), "finding")
+    assert sum(len(trace.x) for trace in figure.data) == 4
+    assert [note.text for note in figure.layout.annotations] == ["one", "all"]
+    accounts = charts.author_map(points(), "finding", [(0, 1), (1, 0), (2, 3)])
+    assert len(accounts.data) == 3, "a pair that is given in both directions is one line"
+
+
+def test_a_loss_picture_has_lines_by_derivative_and_class_vectors_as_diamonds():
+    listed = pairs((0, 2, -1), (0, 3, 0.5))
+    figure = special.loss_picture("arcface", CIRCLE, np.array([0, 1, 0, 1]), listed, vectors=2)
+    authors = [trace for trace in figure.data if trace.name and trace.name.startswith("author")]
+    assert [list(trace.marker.symbol) for trace in authors] == [["circle", "diamond"]] * 2
+    widths = [trace.line.width for trace in figure.data if len(trace.x) == 2 and trace.opacity]
+    assert sorted(widths) == pytest.approx([0.7 + 3, 0.7 + 6])
+    assert len(figure.layout.annotations) == 2, "a pair straight across moves no point"
+
+
+def test_histograms_are_shares_and_the_best_thresholds_are_marked():
+    one_author, two_authors = histogram(0.5).data
+    assert one_author.name == "one author, 2" and list(one_author.x) == [0.9, 0.5]
+    assert two_authors.histnorm == "probability" and list(two_authors.x) == [0.1, 0.8]
+    marked = special.threshold_map(surface((0.5, 0.7)), "tfidf_4grams").data[1]
+    assert (*marked.x, *marked.y) == (0.5, 0.7)
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: results.result_bars(tidy({"a": 0.5}).assign(label=HOSTILE), "MRR"),
-        lambda: ranking.rank_curves({HOSTILE: np.array([1])}, 2, HOSTILE),
-        lambda: training.learning_curves({HOSTILE: history(0.4)}, levels={HOSTILE: 0.1}),
-        lambda: linking.roc_curves({HOSTILE: curve(0.5)}),
-        lambda: linking.reliability_diagram({HOSTILE: bins(0)}),
-        lambda: linking.metric_by_size(by_size({HOSTILE: 0.5})),
-        lambda: map.author_map(points(HOSTILE), [HOSTILE] * 2, HOSTILE),
-        lambda: topic.heat_maps({HOSTILE: np.eye(4)}, [HOSTILE] * 4, LABELS),
-        lambda: topic.difference_bars(tidy({"a": 0.5}).assign(label=HOSTILE, base=HOSTILE), "MRR"),
-        lambda: results.result_bars(tidy({HOSTILE: 1}), "MRR", HOSTILE),
-        lambda: topic.probe_bars(tidy({HOSTILE: 0.5})),
-        lambda: verification.score_histograms([0.1], [True], HOSTILE),
-        lambda: verification.threshold_heat_map(surface((0.5, 0.6)), HOSTILE),
-        lambda: verification.hard_comparisons(by_topic({HOSTILE: 0.5})),
-        lambda: corpus.author_timelines(timeline((HOSTILE, "2020-01-01", "train"))),
-        lambda: corpus.token_lengths({HOSTILE: np.array([1])}, 2),
-        lambda: losses.loss_picture(HOSTILE, CIRCLE, LABELS, pairs()),
-        lambda: losses.growth(costs(1).assign(loss=HOSTILE), "classes"),
+        lambda: charts.bars(tidy({"a": 0.5}).assign(label=HOSTILE), "MRR"),
+        lambda: charts.bars(tidy({HOSTILE: 1}, split=HOSTILE), "MRR", HOSTILE),
+        lambda: charts.differences(differences(label=HOSTILE, base=HOSTILE), "MRR", HOSTILE),
+        lambda: charts.lines(curve(**{HOSTILE: 0.5}), "P_fa", "recall", "system"),
+        lambda: charts.lines(
+            curve(a=0.5).assign(topic=HOSTILE), "P_fa", "recall", "system", facet="topic"
+        ),
+        lambda: charts.learning_curves({HOSTILE: history(0.4)}),
+        lambda: charts.reliability({HOSTILE: bins(0)}),
+        lambda: charts.author_map(points(HOSTILE), HOSTILE),
+        lambda: charts.author_map(points(HOSTILE), HOSTILE, [(0, 1)]),
+        lambda: charts.matrices({HOSTILE: np.eye(4)}, [HOSTILE] * 4, LABELS),
+        lambda: charts.columns(
+            pd.DataFrame({"x": [1], "y": [2], "part": HOSTILE}), "x", "y", HOSTILE, "part"
+        ),
+        lambda: evidence(1),
+        lambda: special.score_histogram(np.array([0.1]), np.array([True]), HOSTILE),
+        lambda: special.threshold_map(surface((0.5, 0.6)), HOSTILE),
+        lambda: special.timeline(timeline(HOSTILE), HOSTILE),
+        lambda: special.loss_picture(HOSTILE, CIRCLE, LABELS, pairs()),
     ],
 )
 def test_text_is_escaped(make):
@@ -554,52 +320,19 @@ def test_text_is_escaped(make):
 
 
 def test_long_names_leave_place_for_the_figure():
-    first, second = ("a" * 3000 + end for end in "bc")  # and two that begin alike stay two
-    figure = corpus.author_timelines(
-        timeline((first, "2020-01-01", "train"), (second, "2020-01-02", "train"))
-    )
-    assert max(len(name) for name in figure.layout.yaxis.ticktext) < 100 and list(
-        figure.data[0].y
-    ) == [0, 1]
-    figure = map.author_map(points(first), ["one", "all"], "fused")
+    name = "a" * 3000
+    figure = special.timeline(timeline(name), "finding")
+    assert len(figure.data[0].y[0]) < 100
+    figure = charts.author_map(points(name), "finding")
     assert max(len(trace.name) for trace in figure.data) < 100
-
-
-def test_equal_points_of_a_map_are_all_drawn():
-    figure = map.author_map(points("b").assign(x=0.0), ["one", "all"], "fused")
-    assert sum(len(trace.x) for trace in figure.data) == 4
-    assert "by the same author for 0% (one), 0% (all)" in title(figure)
-
-
-def test_results_are_selected_once():
-    frame = pd.concat([tidy({"lsa": 0.6}), tidy({"lsa": 0.1}).assign(base="tfidf")])
-    assert len(results.result_bars(frame, "MRR").data[0].x) == 1, "paired differences are no bars"
-    with pytest.raises(ValueError, match="MRR of lsa, test is there twice"):
-        results.result_bars(pd.concat([frame, frame]), "MRR")
-    with pytest.raises(ValueError, match="no row of the metric 'EER': results hold MRR"):
-        results.result_bars(frame, "EER")
-
-
-def test_an_error_is_best_where_it_is_lowest():
-    figure = results.result_bars(tidy({"lsa": 0.6, "fused": 0.7}, "EER"), "EER")
-    assert "LSA-WCCN is best" in title(figure) and figure.data[0].y[-1] == "LSA-WCCN"
 
 
 def test_long_titles_are_broken_between_words_and_get_room():
     short, long = (style.set_title(go.Figure(), "word " * count) for count in (3, 60))
     assert "<br>" not in short.layout.title.text and long.layout.title.text.count("<br>") >= 2
     assert long.layout.margin.t > short.layout.margin.t
-    assert (
-        style.set_title(go.Figure(), "finding", "demo corpus").layout.title.text
-        == "Finding (demo corpus)"
-    )
-
-
-def test_more_series_than_colours_are_all_drawn():
-    colours = style.colour_map(range(len(style.COLOURS) + 1))
-    assert (
-        len(colours) == len(style.COLOURS) + 1 and colours[len(style.COLOURS)] == style.COLOURS[0]
-    )
+    with_note = style.set_title(go.Figure(), "finding", "demo corpus")
+    assert with_note.layout.title.text == "Finding (demo corpus)"
 
 
 # linear RGB as seen without the long, middle or short cones (Machado et al. 2009, severity 1)

@@ -61,7 +61,7 @@ def test_it_runs(tmp_path, monkeypatch, run, split, row, pairs):
         monkeypatch,
     )
     made = json.loads((files.posts / "split.json").read_text())
-    assert made["promises"]["pairs_whole"]
+    assert "pairs_whole" in [check for check, *_ in made["promises"]]
     assert min(part["posts"] for part in made["splits"].values()) >= 20
     if run == "tyo2021" and split == "pairs":
         test = pd.read_parquet(files.posts / "test.parquet", columns=["author", "topic", "id"])

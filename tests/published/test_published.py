@@ -192,13 +192,13 @@ def test_ratios_to_a_base_are_rows():
             lambda: papers.side_by_side(
                 pd.DataFrame({"MRR": [1, 2]}, ["a", "a"]), papers.published_table("khan2021", 4)
             ),
-            "'a' is there",
+            "one-to-one",
         ),
         (
             lambda: papers.side_by_side(
                 pd.DataFrame({"MRR": [1]}), papers.published_table("khan2021", 1)
             ),
-            "features",
+            "must be 1, got 3",
         ),
     ],
 )

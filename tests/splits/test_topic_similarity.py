@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from helpers.corpus.posts_table import open_database
-from helpers.splits import topic_similarity as module
-from helpers.splits.topic_similarity import cluster_topics, topic_similarity, topic_vectors
+from helpers.splits import by_topic as module
+from helpers.splits.by_topic import cluster_topics, topic_similarity, topic_vectors
 
 
 def frame(rows):

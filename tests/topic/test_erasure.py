@@ -54,7 +54,7 @@ def test_a_probe_finds_nothing_of_the_topic_and_keeps_the_rest():
     accuracy, correlation = [], []
     for train_vectors, test_vectors in ((train, test), (erase(train), erase(test))):
         sides = (train_vectors, labels[:1500]), (test_vectors, labels[1500:])
-        accuracy.append(fit_class_probe(*sides).value.accuracy)
+        accuracy.append(fit_class_probe(*sides, np.arange(500)).value.accuracy)
         sides = (train_vectors, habit[:1500]), (test_vectors, habit[1500:])
         correlation.append(fit_value_probe(*sides).value.correlation)
     assert accuracy[0] > 0.8 and accuracy[1] < 0.35

@@ -1,0 +1,544 @@
+"""Charts: shapes that take a tidy table and draw it, one row per mark.
+
+A column that names systems, splits or authors gets its readable, escaped names here; the title of
+an axis is the name of its column by :func:`helpers.core.names.label`. Where a title is not given,
+it is the finding that the shape can read off its rows.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.express as px
+import plotly.graph_objects as go
+from sklearn.metrics import roc_auc_score
+
+from ..core.escaping import escape_html
+from ..core.names import distinct, label
+from ..core.results import INTERVAL, LOWER_IS_BETTER, format_interval, names_of_models
+from .style import (
+    COLOURS,
+    GREY,
+    html_label,
+    html_name,
+    html_post,
+    set_title,
+    with_whiskers,
+)
+
+DODGE_LOG = 1.03  # factor between two systems at one x of a logarithmic axis, for their whiskers
+DODGE = 0.006  # distance between two systems at one x, as a share of the x axis
+MAX_MARKERS = 40  # a line of fewer points marks each of them
+REFERENCES = ("chance", "perfect")  # lines of these names are dotted
+
+
+def select_results(
+    results: pd.DataFrame, metric: str, key: Sequence[str] = ("model", "split")
+) -> pd.DataFrame:
+    """Select the rows of a tidy results frame with one metric, paired differences left out.
+
+    Parameters
+    ----------
+    results : DataFrame
+        tidy rows, columns ``model, label, metric`` and those of ``key``; rows with a ``base`` are
+        paired differences
+    metric : str
+        the metric to select
+    key : sequence of str
+        columns that must tell any two of the selected rows apart
+
+    Returns
+    -------
+    The rows, with the name of the system in ``system``, and once more the columns ``value``,
+    ``low`` and ``high`` under the name of the metric: ``MRR, MRR_low, MRR_high``.
+
+    Raises
+    ------
+    ValueError
+        where no row has the metric, or two rows have the same values in the columns of ``key``
+    """
+    rows = results[results["metric"] == metric]
+    if "base" in rows:
+        rows = rows[rows["base"].fillna("") == ""]
+    if rows.empty:
+        metrics = ", ".join(sorted(set(results["metric"])))
+        raise ValueError(f"no row of the metric {metric!r}: results hold {metrics}")
+    columns = list(key)
+    twice = rows[rows.duplicated(columns)]
+    if len(twice):
+        row = ", ".join(str(cell) for cell in twice.iloc[0][columns])
+        raise ValueError(f"{metric} of {row} is there twice: choose one seed")
+
+    names = names_of_models(rows)
+    seeds = rows.drop_duplicates("model").get("seed", [0] * len(names))
+    systems = rows["model"].map(dict(zip(names, distinct(names.values(), seeds))))
+    interval = {metric: rows["value"], f"{metric}_low": rows["low"], f"{metric}_high": rows["high"]}
+    return rows.assign(system=systems, **interval)
+
+
+def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
+    """Return the row of the best value: the lowest of an error metric, else the highest.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        rows with a column ``value``; of equal values the first row is returned
+    metric : str
+        identifier of the metric that the values are of
+    """
+    if metric in LOWER_IS_BETTER:
+        return rows.iloc[rows["value"].argmin()]
+    return rows.iloc[rows["value"].argmax()]
+
+
+def bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
+    """Draw one bar per system and split, with its interval, the best system on top.
+
+    The order and the title are those of one split: test if it is there, else the first split that
+    is not dev, else dev. Systems without a value for this split are at the bottom.
+
+    Parameters
+    ----------
+    results : DataFrame
+        tidy rows, columns ``model, label, split, metric, value, low, high`` and optionally
+        ``targets``, the number of targets, for the title
+    metric : str
+        the metric to draw
+    note : str
+        text in brackets after the title
+    """
+    rows = select_results(results, metric)
+    splits = list(dict.fromkeys(rows["split"]))
+    judges = [name for name in ("test", *splits) if name in splits and name != "dev"]
+    is_judged = rows["split"] == (judges or ["dev"])[0]
+    judged = rows[is_judged].sort_values("value", ascending=metric in LOWER_IS_BETTER)
+    order = dict.fromkeys([*judged["system"], *rows["system"]])
+
+    top = best_row(judged, metric)
+    finding = f"{top['system']} has the {_best(metric)}: {format_interval(*top[INTERVAL])}"
+    finding += f", {label(top['split'])}"
+    if pd.notna(top.get("targets")):
+        finding += f", {top['targets']:,.0f} targets"
+    shown = with_whiskers(rows)
+    has_interval = shown["above"].notna().any()
+    axis = html_label(metric)
+    if has_interval:
+        axis += ", with 95% intervals"
+    figure = px.bar(
+        shown.assign(system=shown["system"].map(escape_html), split=shown["split"].map(html_label)),
+        x="value",
+        y="system",
+        color="split",
+        orientation="h",
+        barmode="group",
+        error_x="above" if has_interval else None,
+        error_x_minus="below" if has_interval else None,
+        category_orders={"system": [escape_html(name) for name in order]},
+        labels={"value": axis, "split": ""},
+        height=190 + 34 * len(order) * len(splits) ** 0.5,
+    )
+    figure.update_xaxes(rangemode="tozero")
+    figure.update_layout(legend_traceorder="reversed", showlegend=len(splits) > 1)
+    return set_title(figure, finding, note)
+
+
+def differences(rows: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
+    """Draw paired differences with their intervals, in the order of the rows.
+
+    The title counts the differences whose interval excludes 0, and names the largest of these, or
+    the largest of all where there is none.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        one row per difference; columns ``label`` (name of the system), ``base`` (identifier of the
+        system that is subtracted from it), ``split, value, low, high``
+    metric : str
+        metric that the values are differences of
+    note : str
+        text in brackets after the title
+    """
+    shown = with_whiskers(rows)
+    shown["pair"] = shown["label"].map(escape_html) + "<br>minus " + shown["base"].map(html_label)
+    figure = px.scatter(
+        shown.assign(split=shown["split"].map(html_label)),
+        x="value",
+        y="pair",
+        color="split",
+        orientation="h",
+        error_x="above",
+        error_x_minus="below",
+        category_orders={"pair": list(dict.fromkeys(shown["pair"]))},
+        labels={"value": f"difference in {html_label(metric)}, with 95% intervals", "split": ""},
+        height=190 + 42 * shown["pair"].nunique(),
+    )
+    figure.add_vline(0).update_traces(marker_size=9)
+    figure.update_xaxes(tickformat="+.2f").update_yaxes(title="system")
+    figure.update_layout(scattermode="group", showlegend=shown["split"].nunique() > 1)
+
+    certain = rows[(rows["low"] > 0) | (rows["high"] < 0)]
+    largest = certain if len(certain) else rows
+    top = largest.iloc[largest["value"].abs().argmax()]
+    finding = (
+        f"{len(certain) or 'none'} of {len(rows)} differences in {label(metric)} distinguishable "
+        f"from 0; the largest, on {label(top['split'])}, is “{top['label']}” minus "
+        f"“{label(top['base'])}”: {format_interval(*top[INTERVAL], '+')}"
+    )
+    return set_title(figure, finding, note)
+
+
+def lines(
+    rows: pd.DataFrame,
+    x: str,
+    y: str | list[str],
+    colour: str,
+    title: str = "",
+    at: float = np.inf,
+    facet: str = "",
+    diagonal: str = "",
+    **style: Any,
+) -> go.Figure:
+    """Draw one line per system, with the intervals of its points, in one panel or several.
+
+    Points of several systems at one x are moved sideways where they have intervals; hovering shows
+    the true x.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        one row per point; the columns named below, and the ends of an interval in ``{y}_low`` and
+        ``{y}_high`` where there is one; points without a y are left out. Without a column y they
+        are tidy results of the metric y, see :func:`select_results`
+    x : str
+        column of the x axis
+    y : str or list of str
+        column of the y axis; of several each has a panel of its own
+    colour : str
+        column of the systems; "chance" and "perfect" become dotted lines
+    title : str
+        finding; by default the best system by the first y, in the first panel, at the x ``at``
+    at : float
+        x of which the default title speaks; by default the largest
+    facet : str
+        column of the panels, where there is a single y
+    diagonal : str
+        "chance" or "perfect": name of a dotted line from (0, 0) to (1, 1); "" for none
+    **style : Any
+        further arguments of plotly.express.line, such as ``log_x``
+    """
+    panels = [y] if isinstance(y, str) else y
+    if panels[0] not in rows:
+        rows = select_results(rows, panels[0], ("model", x))
+    columns = list(dict.fromkeys([x, colour, *filter(None, [facet])]))
+    parts = []
+    for name in panels:
+        ends = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
+        part = rows[[*columns, *(end for end in ends if end in rows)]].rename(columns=ends)
+        parts.append(part.assign(panel=html_label(name)))
+    shown = with_whiskers(pd.concat(parts).dropna(subset="value"))
+    if facet:
+        shown["panel"] = shown[facet].map(lambda name: f"{facet} {html_label(name)}")
+    shown["place"] = shown[x]
+    has_interval = shown["above"].notna().any()
+    if has_interval:
+        shown["place"] = _dodged(shown[x], pd.factorize(shown[colour])[0], "log_x" in style)
+    few_points = shown.groupby([colour, "panel"]).size().max() < MAX_MARKERS
+    figure = px.line(
+        shown.assign(**{colour: shown[colour].map(html_label)}),
+        x="place",
+        y="value",
+        color=colour,
+        facet_col="panel",
+        facet_col_spacing=0.12 if len(panels) > 1 else 0.03,
+        error_y="above" if has_interval else None,
+        error_y_minus="below" if has_interval else None,
+        markers=bool(few_points),
+        hover_data={"place": False, x: True},
+        labels={
+            "place": html_label(x),
+            x: html_label(x),
+            colour: "",
+            "value": html_label(panels[0]),
+        },
+        **style,
+    )
+    if facet:
+        figure.for_each_annotation(lambda note: note.update(text=note.text.split("=", 1)[-1]))
+    else:  # the axis has the same name
+        figure.layout.annotations = ()
+    for column, name in enumerate(panels, 1):
+        if len(panels) > 1:
+            figure.update_yaxes(matches=None, showticklabels=True, col=column)
+        figure.update_yaxes(title=html_label(name), col=column)
+    if few_points and "log_x" in style:
+        figure.update_xaxes(tickvals=sorted(set(shown[x])))
+    n_lines = len(figure.data)
+    if diagonal:
+        style = {"mode": "lines", "name": diagonal, "showlegend": False}
+        figure.add_scatter(x=[0, 1], y=[0, 1], row="all", col="all", **style)
+        figure.data[-1].showlegend = True
+    figure.update_traces(line={"dash": "dot", "color": GREY}, selector=_is_reference)
+    figure.update_layout(showlegend=n_lines > len(panels) or bool(diagonal))
+    if not title:
+        first = shown[shown["panel"] == shown["panel"].iloc[0]]
+        title = _best_line(first, x, panels[0], colour, at)
+        if facet:
+            title += f", {facet} {label(first[facet].iloc[0])}"
+    return set_title(figure, title)
+
+
+def _is_reference(trace):
+    return trace.name in REFERENCES
+
+
+def _dodged(x, system, is_log):
+    """Move the points of each system sideways, all together by as much to the left as right."""
+    step = system - system.max() / 2
+    if is_log:
+        return x * DODGE_LOG**step
+    return x + x.max() * DODGE * step
+
+
+def _best_line(rows: pd.DataFrame, x: str, y: str, colour: str, at: float) -> str:
+    """Say which system has the best value at an x, or at the next larger one."""
+    at = min(at, rows[x].max())
+    reached = rows[rows[x] >= at].sort_values(x, kind="stable")
+    top = best_row(reached.groupby(colour).first(), y)
+    return f"at {at:,g} {label(x)}, {label(top.name)} has the {_best(y)}: {top['value']:,.3g}"
+
+
+def _best(metric):
+    """Return what the best value of a metric is called: "highest MRR", "lowest EER"."""
+    if metric in LOWER_IS_BETTER:
+        return f"lowest {label(metric)}"
+    return f"highest {label(metric)}"
+
+
+def learning_curves(
+    histories: dict[str, pd.DataFrame], against: str = "step", metric: str = "MRR"
+) -> go.Figure:
+    """Draw the loss and a metric of dev or test authors of each training, by step or by time.
+
+    Losses of different trainings cannot be compared, so that of several trainings each is drawn as
+    a share of its first value.
+
+    Parameters
+    ----------
+    histories : dict
+        name of a training -> columns ``step``, ``seconds``, ``loss``, the one of ``metric``, and
+        optionally this name with ``_low`` and ``_high``, the ends of its interval
+    against : str
+        column of the x axis: "step" or "seconds"
+    metric : str
+        the metric to draw, such as "MRR" (of dev authors) or "test_R@8"
+
+    References
+    ----------
+    khan2021, Figure 5
+    """
+    rows = pd.concat(histories, names=["training", "row"]).reset_index()
+    loss = "training loss"
+    if len(histories) > 1:
+        loss = "training loss, share of its first value"
+        rows["loss"] /= rows.groupby("training")["loss"].transform("first")
+    authors = metric if metric.startswith("test_") else f"dev {metric}"
+    names = {"loss": loss, metric: authors, f"{metric}_low": f"{authors}_low"}
+    rows = rows.rename(columns=names | {f"{metric}_high": f"{authors}_high"})
+    top = rows.iloc[rows[authors].argmax()]
+    finding = (
+        f"{label(top['training'])} reaches a {label(authors)} of {top[authors]:.2f} "
+        f"({label(against)}: {top[against]:,.0f})"
+    )
+    if len(histories) > 1:
+        finding += f", the best of {len(histories)} trainings"
+    figure = lines(rows, against, [loss, authors], "training", finding)
+    return figure.update_yaxes(rangemode="tozero", col=2)
+
+
+def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
+    """Draw the share of same-account pairs by the probability given to pairs.
+
+    The dotted line shows perfect probabilities. The title gives the mean distance from it, in which
+    same-account and different-account pairs have the same total weight.
+
+    Parameters
+    ----------
+    tables : dict
+        name of a curve -> one row per bin of pairs; columns ``predicted`` (probability given),
+        ``observed`` (share of same-account pairs), ``same`` and ``different`` (numbers of pairs),
+        and optionally ``observed_low``, ``observed_high``, the ends of an interval
+    note : str
+        text in brackets after the title
+    """
+    distance = {}
+    for name, table in tables.items():
+        weights = (
+            table["same"] / table["same"].sum() + table["different"] / table["different"].sum()
+        )
+        distance[name] = np.average((table["predicted"] - table["observed"]).abs(), weights=weights)
+    distances = [f"{value:.2f} ({label(name)})" for name, value in distance.items()]
+    finding = f"probabilities differ from the observed shares by {', '.join(distances)} on average"
+    rows = pd.concat(tables, names=["system", "bin"]).reset_index()
+    style = {"width": 680, "height": 680}
+    figure = lines(rows, "predicted", "observed", "system", finding, diagonal="perfect", **style)
+    figure.update_xaxes(range=[0, 1]).update_yaxes(range=[0, 1.005])
+    return set_title(figure, finding, note)
+
+
+def cumulative(values: dict[str, np.ndarray], x: str, share: str) -> pd.DataFrame:
+    """Return the share of values that are at most x, for 200 of x at equal ratios.
+
+    Parameters
+    ----------
+    values : dict
+        name of a series -> its N values, counts
+    x, share : str
+        names of the columns of x and of the share
+
+    Returns
+    -------
+    Columns ``series``, x and share.
+    """
+    largest = max(np.max(numbers) for numbers in values.values())
+    places = np.unique(np.geomspace(1, largest, 200).round().astype(int))
+    parts = []
+    for series, numbers in values.items():
+        count = np.searchsorted(np.sort(numbers), places, side="right")
+        parts.append(pd.DataFrame({"series": series, x: places, share: count / len(numbers)}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def columns(
+    rows: pd.DataFrame,
+    x: str,
+    y: str,
+    title: str,
+    colour: str | None = None,
+    **style: Any,
+) -> go.Figure:
+    """Draw one column per x, such as a month or a bin, in parts by colour.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        one row per column or part of it, with the columns named below
+    x, y : str
+        columns of the axes
+    title : str
+        finding
+    colour : str or None
+        column of the parts
+    **style : Any
+        further arguments of plotly.express.bar, such as ``barmode``
+    """
+    labels = {x: html_label(x), y: html_label(y)}
+    if colour:
+        rows = rows.assign(**{colour: rows[colour].map(html_label)})
+        labels[colour] = ""
+    figure = px.bar(rows, x=x, y=y, color=colour, labels=labels, **style)
+    return set_title(figure.update_layout(bargap=0.05), title)
+
+
+def matrices(values: dict[str, np.ndarray], names: list[str], authors: np.ndarray) -> go.Figure:
+    """Draw matrices of pairs of texts as heat maps with their values, in two columns.
+
+    The diagonal is left blank. The title gives, for each matrix, the AUC with which its values tell
+    same-author pairs from different-author pairs.
+
+    Parameters
+    ----------
+    values : dict
+        title of a matrix -> (N, N), one value for each pair of N texts
+    names : list of str
+        names of the N texts
+    authors : (N,)
+        author of each text; at least one pair must have the same author, and one different ones
+    """
+    authors = np.asarray(authors)
+    is_same = authors[:, None] == authors
+    is_pair = ~np.eye(len(names), dtype=bool)
+    stack = np.stack([np.where(is_pair, matrix, np.nan) for matrix in values.values()])
+    texts = [escape_html(name) for name in names]
+    figure = px.imshow(
+        stack,
+        x=texts,
+        y=texts,
+        facet_col=0,
+        facet_col_wrap=2,
+        facet_row_spacing=0.08,
+        text_auto=".2f",
+        aspect="auto",
+        labels={"x": "text", "y": "text"},
+        width=900,
+        height=140 + 350 * ((len(values) + 1) // 2),
+    )
+    # matrices of different ranges share no scale
+    figure.update_traces(coloraxis=None, colorscale="Blues", showscale=False, textfont_size=9)
+    figure.update_xaxes(tickangle=90)
+    titles = [escape_html(name) for name in values]
+    for annotation in figure.layout.annotations:
+        annotation.text = titles[int(annotation.text.removeprefix("facet_col="))]
+    aucs = [
+        f"{roc_auc_score(is_same[is_pair], matrix[is_pair]):.2f} ({name})"
+        for name, matrix in zip(values, stack)
+    ]
+    finding = "AUC of same-author pairs against different-author pairs: "
+    return set_title(figure, finding + ", ".join(aucs))
+
+
+def author_map(
+    points: pd.DataFrame, title: str, linked: Iterable[tuple[int, int]] | None = None
+) -> go.Figure:
+    """Draw samples as points in the colours of their authors, or accounts and which are linked.
+
+    Hovering shows a post. A line joins the points of an author in a panel, in the order of the
+    rows; with ``linked``, it joins the accounts that are linked.
+
+    Parameters
+    ----------
+    points : DataFrame
+        one row per point; columns ``x``, ``y``, ``author``, ``posts`` (how many the point stands
+        for, sets its size), ``text`` (shown on hovering) and, for samples, ``panel``
+    title : str
+        finding
+    linked : iterable of (int, int) or None
+        pairs of rows of accounts that are linked; None for samples
+
+    References
+    ----------
+    khan2021, Figure 1
+    """
+    names = points["author"].map(html_name)
+    shown = points.assign(author=names, text=points["text"].map(html_post))
+    style = {}
+    if linked is None:
+        style = {"color": "author", "facet_col": "panel"}
+    figure = px.scatter(
+        shown,
+        x="x",
+        y="y",
+        size="posts",
+        size_max=14,
+        opacity=0.75,
+        hover_name="author",
+        hover_data={"x": False, "y": False, "author": False, "text": True},
+        labels={"author": ""},
+        width=950,
+        height=540,
+        **style,
+    )
+    if linked is None:
+        figure.update_traces(mode="lines+markers", line_width=0.7)
+        linked = ()
+    for pair in {tuple(sorted(pair)) for pair in linked}:
+        ends = points.iloc[list(pair)]
+        line = {"color": COLOURS[1], "width": 3}
+        figure.add_scatter(
+            x=ends["x"], y=ends["y"], mode="lines", line=line, hoverinfo="skip", showlegend=False
+        )
+    figure.for_each_annotation(lambda note: note.update(text=note.text.removeprefix("panel=")))
+    figure.update_xaxes(showticklabels=False, matches=None, title="map, first axis (no unit)")
+    figure.update_yaxes(showticklabels=False, matches=None)
+    figure.update_yaxes(title="map, second axis (no unit)", col=1)
+    return set_title(figure.update_layout(legend_itemsizing="constant"), title)

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import make_loss
-from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.training.experiment import dev_score
 from helpers.training.loop import Trainer, TrainingConfig
 from tests.factories import store_in_memory
@@ -20,7 +20,7 @@ from tests.forks import Fork
 
 CONFIG = TrainingConfig(steps=30, lr=0.003, eval_every=10, warmup=5)
 TINY = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16, "layers": 2}
-FOUR = SamplerConfig(authors_per_batch=12, samples_per_author=4, max_tokens=8)
+FOUR = AuthorSampler(authors_per_batch=12, samples_per_author=4, max_tokens=8)
 
 
 def changed(**settings):

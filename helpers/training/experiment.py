@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from pydantic import Field
+from pydantic import Field, SerializeAsAny, field_validator
 
 from ..core.artifacts import fingerprint_of, folder_lock, note, read_json, write_json
 from ..core.parameters import Config
@@ -23,7 +23,7 @@ from ..encoders.wccn import init_as_wccn
 from ..evaluation import ranking
 from ..losses import LossConfig, make_loss
 from ..tokens import tokenizer as tokenizers
-from ..tokens.samplers import SamplerConfig, make_sampler
+from ..tokens.samplers import Sampler, make_sampler, sampler_config
 from ..tokens.store import TokenStore
 from ..tokens.windows import training_windows
 from . import checkpoints
@@ -40,7 +40,7 @@ class Experiment(Config):
     ----------
     encoder : settings of the encoder that is trained
     loss : the loss and its settings
-    sampler : settings of the sampler that makes the batches
+    sampler : the sampler that makes the batches
     training : settings of the training loop
     seed : seed of the initial weights, of the batches and of the random state of every step
     start : fingerprint of the training whose weights this one begins with; empty for none
@@ -49,11 +49,17 @@ class Experiment(Config):
 
     encoder: StreamConfig
     loss: LossConfig
-    sampler: SamplerConfig
+    sampler: SerializeAsAny[Sampler]
     training: TrainingConfig
     seed: int = Field(0, ge=0)
     start: str = ""
     teacher: str = ""
+
+    @field_validator("sampler", mode="before")
+    @classmethod
+    def _of_its_kind(cls, sampler: Sampler | dict) -> Sampler:
+        # experiment.json holds the settings of a sampler, by its kind
+        return sampler_config(sampler) if isinstance(sampler, dict) else sampler
 
 
 @dataclass(frozen=True)
@@ -274,7 +280,7 @@ def _score(ranked, sampler):
     return score
 
 
-def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], dict[str, float]]:
+def dev_score(store: TokenStore, sampler: Sampler) -> Callable[[Encoder], dict[str, float]]:
     """Return a function from an encoder to MRR and R@8 on a store's authors.
 
     An author's first posts are a query, and the last posts are a target; both have ``max_posts`` of
@@ -283,7 +289,7 @@ def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], 
     Parameters
     ----------
     store : the token store of the dev authors
-    sampler : settings of the sampler of the training, of which posts and tokens are used
+    sampler : the sampler of the training, of which posts and tokens are used
     """
     trials = ranking.ranking_trials(store, sampler.max_posts)
     return partial(_dev_metrics, trials=trials, max_tokens=sampler.max_tokens)

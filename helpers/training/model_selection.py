@@ -11,7 +11,7 @@ from ..encoders.base import Encoder
 from ..encoders.stream import StreamConfig
 from ..evaluation import ranking
 from ..losses import LossConfig
-from ..tokens.samplers import SamplerConfig
+from ..tokens.samplers import Sampler
 from ..tokens.store import TokenStore
 from .experiment import Experiment, Trained
 from .loop import TrainingConfig
@@ -48,7 +48,7 @@ def settings_grid(
 
 def experiments_of(
     encoder: StreamConfig,
-    sampler: SamplerConfig,
+    sampler: Sampler,
     loss: str,
     settings: dict[str, Any],
     training: dict[str, Any],

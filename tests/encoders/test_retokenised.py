@@ -20,7 +20,7 @@ from helpers.encoders.wccn import WCCN, init_as_wccn
 from helpers.losses import LossConfig
 from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples
-from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes, HuggingFace
 from helpers.tokens.windows import training_windows
@@ -190,7 +190,7 @@ def test_a_tuned_model_comes_back_with_the_tokenizer_of_its_store(folder, store,
         ),
         loss=LossConfig(name="supcon"),
         training=door.TrainingConfig(steps=2, lr=1e-3, eval_every=2),
-        sampler=SamplerConfig(
+        sampler=AuthorSampler(
             authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=20
         ),
     )

@@ -30,7 +30,7 @@ from helpers.losses import LossConfig
 from helpers.runs.stages import ensure
 from helpers.splits import TimeSplit
 from helpers.splits.assignment import make_split
-from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store, list_topics, open_store
 from helpers.tokens.tokenizer import load_tokenizer, prepare_text
 from helpers.training.experiment import Experiment, TrainingConfig, load_trained, run_experiment
@@ -59,7 +59,7 @@ network = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16}
 experiment = Experiment(
     encoder=stream_config(features="TP", **network),
     loss=LossConfig(name="supcon"),
-    sampler=SamplerConfig(
+    sampler=AuthorSampler(
         authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=8
     ),
     training=TrainingConfig(steps=6, lr=0.003, eval_every=2),

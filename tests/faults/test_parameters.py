@@ -17,7 +17,6 @@ from helpers.evaluation.linking import LinkingConfig
 from helpers.runs.stages import Stage, stages
 from helpers.sources import open_source
 from helpers.splits.by_time import TimeSplit
-from helpers.tokens.samplers import SamplerConfig
 from helpers.training.model_selection import settings_grid
 from tests.paper_runs import checking_code, settings
 
@@ -204,7 +203,6 @@ def test_every_run_that_ships_is_accepted(run, tmp_path, monkeypatch):
         (TimeSplit, {"train_until": 0.9, "dev_until": 0.8}, "train_until"),
         (LinkingConfig, {"query_from": 0.9}, "query_from"),
         (StreamConfig, {"filters": 10**6}, "filters"),
-        (SamplerConfig, {"max_posts": 10**4, "max_tokens": 8192}, "tokens"),
     ],
 )
 def test_who_uses_the_library_reads_the_same_sentence(config, values, words):

@@ -21,7 +21,7 @@ from helpers.core.artifacts import write_checksum
 from helpers.corpus import workers
 from helpers.tokens import store as store_module
 from helpers.tokens.batch import make_batch
-from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.tokens.store import (
     FILES,
     SUFFIX,
@@ -424,7 +424,7 @@ def test_a_batch_reads_its_own_posts_only(tmp_path):
     sparse_store(tmp_path / "store", 10**7, 60)
     np.memmap(tmp_path / "store" / "author_offsets.i64", "i8", "r+")[:] = np.arange(10**5 + 1) * 100
     describe(tmp_path / "store")
-    draw = make_sampler(SamplerConfig(), open_store(tmp_path / "store"), 0)
+    draw = make_sampler(AuthorSampler(), open_store(tmp_path / "store"), 0)
     began = time.perf_counter()
     for step in range(5):
         draw(step)

@@ -15,7 +15,7 @@ from helpers.encoders.base import embed
 from helpers.encoders.stream import stream_config
 from helpers.losses import LossConfig
 from helpers.tokens.batch import Samples
-from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from helpers.training import experiment as door
@@ -36,7 +36,7 @@ def described(**changed):
     parts = {
         "encoder": stream_config(filters=8, token_dim=8, attention=8, dim=16),
         "loss": LossConfig(name="supcon"),
-        "sampler": SamplerConfig(
+        "sampler": AuthorSampler(
             authors_per_batch=8, samples_per_author=4, max_posts=8, max_tokens=20
         ),
         "training": TrainingConfig(steps=6, lr=1e-3, eval_every=3),
@@ -169,7 +169,7 @@ def test_an_interrupted_training_is_none_yet(store, tmp_path, monkeypatch):
     "settings, message",
     [
         ({"encoder": {"filters": 0}}, "'encoder.filters' is 0"),
-        ({"sampler": {"max_posts": 0}}, "'sampler.max_posts' is 0"),
+        ({"sampler": {"max_posts": 0}}, "sampler: 'max_posts' is 0"),
         ({"seeds": 1}, "unknown setting 'seeds' .did you mean 'seed'"),
     ],
 )

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from helpers.encoders.stream import StreamConfig
-from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.samplers import AuthorSampler
 from helpers.training.model_selection import dev_recall, experiments_of, select_best, settings_grid
 from tests.factories import TopicShares
 
@@ -22,7 +22,7 @@ def test_every_combination_once():
 def test_experiments_of_lists_in_loss_and_training():
     made = experiments_of(
         StreamConfig(features="T"),
-        SamplerConfig(),
+        AuthorSampler(),
         "arr",
         {"temperature": [0.1, 0.5]},
         {"steps": 3, "lr": [0.1, 0.2]},
@@ -40,13 +40,13 @@ def test_experiments_of_lists_in_loss_and_training():
     )
     with pytest.raises(ValueError, match="unknown setting 'warmth'.*temperature"):
         experiments_of(
-            StreamConfig(), SamplerConfig(), "arr", {"warmth": 1}, {"steps": 1, "lr": 0.1}
+            StreamConfig(), AuthorSampler(), "arr", {"warmth": 1}, {"steps": 1, "lr": 0.1}
         )
 
 
 def test_the_first_of_the_best_is_chosen_and_one_alone_is_not_scored():
     made = experiments_of(
-        StreamConfig(), SamplerConfig(), "supcon", {}, {"steps": 1, "lr": [0.1, 0.2, 0.3]}
+        StreamConfig(), AuthorSampler(), "supcon", {}, {"steps": 1, "lr": [0.1, 0.2, 0.3]}
     )
     scores = {0.1: 0.4, 0.2: 0.7, 0.3: 0.7}
 

@@ -42,8 +42,7 @@ from helpers.core.artifacts import make_folder
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import open_store
-from helpers.training.distributed import device_name
-from helpers.training.loop import Trainer, TrainingConfig
+from helpers.training.loop import TrainingConfig, device_name, train
 
 STEPS = {
     "plain": "Conv1d",
@@ -259,7 +258,7 @@ def worker(steps: int, folder: str) -> None:
     config = throughput.stream_config(**sizes)
     encoder = throughput.build_stream_encoder(config, vocabulary, topics, 0)
     training = TrainingConfig(steps=steps, lr=0.01, optimizer="sgd", eval_every=steps)
-    Trainer(encoder, loss, training, 0, folder, "speed").train(draw, score)
+    train(encoder, loss, training, 0, folder, "speed", draw, score)
     print(json.dumps([pd.Series(began).diff().median(), losses]), flush=True)
 
 

@@ -102,12 +102,17 @@ class AuthorSampler(Sampler):
 
         Parameters
         ----------
-        samples_per_author : K; what is left of a batch that it does not divide is left out
+        samples_per_author : K, which must divide the size of a batch, else a ValueError
         where : what gives the number, the start of an error's message
         """
         samples = self.authors_per_batch * self.samples_per_author
+        divides = type(samples_per_author) is int and samples_per_author > 0
+        if not divides or samples % samples_per_author:
+            raise ValueError(
+                f"{where} {samples_per_author!r} must divide the {samples} samples of a batch"
+            )
         settings = self.model_dump() | {
-            "authors_per_batch": samples // max(samples_per_author, 1),
+            "authors_per_batch": samples // samples_per_author,
             "samples_per_author": samples_per_author,
         }
         return self.of(settings, where)

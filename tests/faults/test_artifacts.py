@@ -83,7 +83,7 @@ write_answers(files.folder / "answers/ranks.jsonl", 1 / ranks)
 """
 CELLS = {"01_collect": COLLECT, "02_tokens": TOKENS, "03_train": TRAIN, "04_rank": RANK}
 MEASURED = re.compile("seconds|checksum|sha256")  # keys with other values in an equal run
-LEFT_OUT = (".", "last.safetensors")  # hidden files; what is needed only to continue a training
+LEFT_OUT = "."  # hidden files
 QUICK = {
     "data_card.json": "cut",
     "posts/train.parquet": "deleted",

@@ -28,7 +28,7 @@ from helpers.topic.cross_topic import (
 from helpers.topic.distillation import train_with_students
 from helpers.topic.probes import disjoint_samples, probe_encoder
 from helpers.topic.topic_corpus import make_corpus, open_corpus
-from helpers.training.model_selection import experiments_of
+from helpers.training.experiment import experiments_of
 from tests.factories import TopicShares, posts_table, styled_posts
 
 RULE = TopicSplit(author_share=0.7, topic_share=0.5)

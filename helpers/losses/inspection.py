@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..tokens.batch import Batch
 from . import make_loss
-from .distances import pair_masks
+from .pairwise import pair_masks
 
 EXTRA_LENGTH = 1e-5  # coordinate of a unit vector on its extra axis; small, to leave cosines as is
 SMALLEST_GRADIENT = 1e-9  # a smaller derivative is an error of rounding

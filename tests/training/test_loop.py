@@ -8,7 +8,7 @@ import torch
 from helpers.core.artifacts import read_json
 from helpers.encoders.base import embed
 from helpers.losses import LOSSES, make_loss
-from helpers.losses.supervised_contrastive import supervised_contrastive
+from helpers.losses.pairwise import supervised_contrastive
 from helpers.tokens.batch import Samples
 from helpers.training.checkpoints import read_checkpoint
 from helpers.training.loop import GradCache, TrainingConfig

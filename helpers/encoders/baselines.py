@@ -6,9 +6,9 @@ from functools import partial
 import torch
 
 from ..tokens import pretrained_tokenizers
+from ..tokens.batch import training_windows
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
-from ..tokens.windows import training_windows
 from . import pretrained
 from .base import Encoder
 from .chunk_mean import ChunkMean

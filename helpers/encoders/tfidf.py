@@ -16,9 +16,8 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from ..tokens.batch import PAD, Batch, Samples
+from ..tokens.batch import PAD, Batch, Samples, training_windows
 from ..tokens.store import TokenStore
-from ..tokens.windows import training_windows
 from .base import Encoder, batches_of
 
 PAIR_BUCKETS = 2**18  # number of hash values for pairs of subwords

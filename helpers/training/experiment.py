@@ -27,9 +27,9 @@ from ..encoders.wccn import init_as_wccn
 from ..evaluation import ranking
 from ..losses import LossConfig, make_loss
 from ..tokens import tokenizer as tokenizers
+from ..tokens.batch import training_windows
 from ..tokens.samplers import Sampler, make_sampler, sampler_config
 from ..tokens.store import TokenStore
-from ..tokens.windows import training_windows
 from . import checkpoints
 from .loop import TrainingConfig
 from .loop import train as train_encoder

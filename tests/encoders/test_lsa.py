@@ -11,9 +11,9 @@ from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.profiles import HourProfile
 from helpers.encoders.tfidf import count_matrix, ngram_counts
 from helpers.encoders.wccn import WCCN, wccn_matrix
+from helpers.tokens.batch import training_windows
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
-from helpers.tokens.windows import training_windows
 from tests.factories import styled_posts
 
 BUCKETS = 500

@@ -19,11 +19,10 @@ from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.encoders.wccn import WCCN, init_as_wccn
 from helpers.losses import LossConfig
 from helpers.tokens import pretrained_tokenizers
-from helpers.tokens.batch import Samples
+from helpers.tokens.batch import Samples, training_windows
 from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes, HuggingFace
-from helpers.tokens.windows import training_windows
 from helpers.training import experiment as door
 from tests.factories import store_in_memory, styled_posts
 

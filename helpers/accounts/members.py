@@ -1,11 +1,8 @@
 """Describe the members of an author encoder for a file, and build them again from it."""
 
 from ..encoders.base import Encoder
-from ..encoders.frequent_tokens import FrequentTokens
-from ..encoders.lsa import LSAEncoder
-from ..encoders.profiles import HourProfile
+from ..encoders.lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from ..encoders.stream import StreamConfig, build_stream_encoder
-from ..encoders.wccn import WCCN
 from ..tokens.tokenizer import Tokenizer
 
 

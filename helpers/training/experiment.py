@@ -22,8 +22,8 @@ from ..core.artifacts import fingerprint_of, folder_lock, is_current, note, read
 from ..core.parameters import Config
 from ..core.paths import checked_name
 from ..encoders.base import Encoder, load_tensors
+from ..encoders.lsa import init_as_wccn
 from ..encoders.stream import StreamConfig, build_stream_encoder
-from ..encoders.wccn import init_as_wccn
 from ..evaluation import ranking
 from ..losses import LossConfig, make_loss
 from ..tokens import tokenizer as tokenizers

@@ -9,8 +9,7 @@ import torch
 
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import FREQUENT, fit_baseline
-from helpers.encoders.frequent_tokens import FrequentTokens
-from helpers.encoders.lsa import LSAEncoder
+from helpers.encoders.lsa import FrequentTokens, LSAEncoder
 from helpers.tokens.batch import PAD, training_windows
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from helpers.encoders import wccn
+from helpers.encoders import lsa
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import BASELINES, fit_baseline, fusion_members
-from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.profiles import HourProfile
+from helpers.encoders.lsa import WCCN, HourProfile, LSAEncoder, wccn_matrix
 from helpers.encoders.tfidf import count_matrix, ngram_counts
-from helpers.encoders.wccn import WCCN, wccn_matrix
 from helpers.tokens.batch import training_windows
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
@@ -93,7 +91,7 @@ def test_hours_are_mean_waves_of_the_real_posts(batch):
 
 
 def test_whitening_makes_the_within_author_covariance_the_identity(monkeypatch):
-    monkeypatch.setattr(wccn, "IDENTITY_SHARE", 0.0)
+    monkeypatch.setattr(lsa, "IDENTITY_SHARE", 0.0)
     rng = np.random.default_rng(0)
     author = np.repeat(np.arange(200), 6)
     vectors = rng.normal(size=(200, 5))[author] * 3 + rng.normal(size=(1200, 5)) @ rng.normal(

@@ -13,7 +13,7 @@ from helpers.core import paths
 from helpers.encoders import pretrained
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import BASELINES, check_installed, fit_baseline, zero_shot
-from helpers.encoders.pooling import LUARPooling
+from helpers.encoders.parts import LUARPooling
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import LossConfig
 from helpers.tokens import pretrained_tokenizers

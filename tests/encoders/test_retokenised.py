@@ -15,8 +15,8 @@ from helpers.encoders.baselines import (
     fit_baseline,
     zero_shot,
 )
+from helpers.encoders.lsa import WCCN, init_as_wccn
 from helpers.encoders.stream import build_stream_encoder, stream_config
-from helpers.encoders.wccn import WCCN, init_as_wccn
 from helpers.losses import LossConfig
 from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples, training_windows

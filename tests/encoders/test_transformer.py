@@ -8,8 +8,7 @@ import torch
 from torch.nn.functional import normalize
 
 from helpers.encoders import transformer
-from helpers.encoders.base import embed
-from helpers.encoders.chunk_mean import ChunkMean
+from helpers.encoders.base import ChunkMean, embed
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples, make_batch

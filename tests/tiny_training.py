@@ -36,7 +36,7 @@ class Setting:
         self.drawn = []
 
         self.sampler = make_sampler(FOUR, self.store, 3)
-        self.score = dev_score(self.store, FOUR.model_copy(update={"max_posts": 4}))
+        self.score = dev_score([self.store], FOUR.model_copy(update={"max_posts": 4}))
 
     def encoder(self, seed=0, **settings):
         return build_stream_encoder(stream_config(**{**TINY, **settings}), 200, 5, seed)

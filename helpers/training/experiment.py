@@ -167,8 +167,9 @@ def run_experiment(
                 write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
                 if tokenizer:
                     tokenizers.save_tokenizer(tokenizer, folder)
+            encoder.to(process.device)
             _set_first_weights(encoder, experiment, train, start)
-            score = _score(ranked, experiment.sampler)
+            score = dev_score(ranked, experiment.sampler)
             train_encoder(encoder, loss, config, experiment.seed, folder, fingerprint, draw, score)
         note(folder)
         return _opened(encoder, experiment, folder)
@@ -187,9 +188,8 @@ def _writer_lock(folder, process):
 
 def _new_encoder(experiment, description, tokenizer):
     """Build an encoder for the tokens that ``experiment.json`` describes."""
-    vocabulary = description["vocabulary"]
-    topics = description["topics"]
-    return build_stream_encoder(experiment.encoder, vocabulary, topics, experiment.seed, tokenizer)
+    sizes = (description["vocabulary"], description["topics"])
+    return build_stream_encoder(experiment.encoder, *sizes, experiment.seed, tokenizer)
 
 
 def _set_first_weights(encoder, experiment, train, start):
@@ -269,38 +269,30 @@ def _opened(encoder, experiment, folder):
     return Trained(encoder.eval(), experiment, history, summary, folder)
 
 
-def _score(stores, sampler):
-    """Return a function from an encoder to its metrics on dev, and on test authors if given."""
-    scores = [dev_score(store, sampler) for store in stores]
-    return partial(_metrics_by_name, scores=dict(zip(("", "test_"), scores)))
-
-
-def _metrics_by_name(encoder, scores):
-    metrics = {}
-    for prefix, score in scores.items():
-        for name, value in score(encoder).items():
-            metrics[prefix + name] = value
-    return metrics
-
-
-def dev_score(store: TokenStore, sampler: Sampler) -> Callable[[Encoder], dict[str, float]]:
-    """Return a function from an encoder to MRR and R@8 on a store's authors.
+def dev_score(
+    stores: Sequence[TokenStore], sampler: Sampler
+) -> Callable[[Encoder], dict[str, float]]:
+    """Return a function from an encoder to MRR and R@8 on the authors of stores.
 
     An author's first posts are a query, and the last posts are a target; both have ``max_posts`` of
     the sampler. Authors with too few posts for both are left out.
 
     Parameters
     ----------
-    store : the token store of the dev authors
+    stores : the token store of the dev authors, and perhaps that of test authors, whose metrics
+        have names such as ``test_MRR``
     sampler : the sampler of the training, of which posts and tokens are used
     """
-    trials = ranking.ranking_trials(store, sampler.max_posts)
-    return partial(_dev_metrics, trials=trials, max_tokens=sampler.max_tokens)
+    trials = [ranking.ranking_trials(store, sampler.max_posts) for store in stores]
+    return partial(_ranking_metrics, trials=trials, max_tokens=sampler.max_tokens)
 
 
-def _dev_metrics(encoder, trials, max_tokens):
-    metrics, *_ = ranking.evaluate_ranking(encoder, trials, max_tokens, resamples=0)
-    return metrics.value[["MRR", "R@8"]].to_dict()
+def _ranking_metrics(encoder, trials, max_tokens):
+    values = {}
+    for prefix, trials_of_store in zip(("", "test_"), trials):
+        metrics, *_ = ranking.evaluate_ranking(encoder, trials_of_store, max_tokens, resamples=0)
+        values |= metrics.value[["MRR", "R@8"]].add_prefix(prefix).to_dict()
+    return values
 
 
 def settings_grid(

@@ -204,7 +204,7 @@ def test_test_accounts_have_a_curve_and_no_say(store, tmp_path):
     posts = posts_table(tmp_path / "late.parquet", styled_posts()[::2], row_group_size=400)
     late = build_store(posts, folder, Bytes().encode, store.meta["topics"], "v1", 256)
     trained = run(store, tmp_path, "with", dev=[store, late])
-    score = door.dev_score(late, trained.experiment.sampler)(trained.encoder)
+    score = door.dev_score([late], trained.experiment.sampler)(trained.encoder)
     best = trained.history.set_index("step").loc[trained.summary["best_step"]]
     assert best["test_MRR"] == pytest.approx(score["MRR"])
     assert best["test_R@8"] == pytest.approx(score["R@8"])

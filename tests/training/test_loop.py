@@ -144,6 +144,16 @@ class TestLearning:
         )
         assert any(gradient.abs().max() > 1e-3 for gradient in gradients[0])
 
+    def test_every_step_has_a_random_state_of_its_own(self, tiny, tmp_path):
+        numbers = []
+
+        def loss(embeddings, labels):
+            numbers.append(torch.rand(1).item())
+            return embeddings.square().sum()
+
+        tiny.train(tmp_path, changed(steps=6, eval_every=3), loss=loss)
+        assert len(set(numbers)) == 6
+
     def test_the_last_step_is_scored_even_off_the_beat(self, tiny, tmp_path):
         _, history = tiny.train(tmp_path, changed(steps=13, eval_every=5))
         assert history.step.tolist() == [5, 10, 13]

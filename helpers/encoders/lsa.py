@@ -4,8 +4,8 @@ TF-IDF is followed by a truncated singular value decomposition. Convolutions wit
 only *whether* something occurs, and a network that is trained on a few hundred or thousand authors
 memorises them. Counts of rare words also work for authors that were not in the training, which is
 why TF-IDF is hard to beat. Latent semantic analysis (Deerwester et al. 1990) keeps that strength in
-few dimensions; with WCCN on top (:class:`WCCN`) it is the strongest single encoder of small archives
-here.
+few dimensions; with WCCN on top (:class:`WCCN`) it is the strongest single encoder of small
+archives here.
 
 Letters: B samples of a batch, N training samples, F features, D dimensions.
 """

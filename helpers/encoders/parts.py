@@ -3,8 +3,8 @@
 The features are a post's time (the P of khan2021's TPS) and its topic (the S). The paper's time
 feature is the hour of day only. Its section 5 asks for a continuous-time encoder that sees the gaps
 between posts. "continuous" is one: it is built of waves, so that near times have near vectors and
-nothing is cut into bins. Every feature is a module that maps a batch to (N, ``dim``), a row for each
-of the N real posts in order. A pooling makes one vector of the posts of a sample.
+nothing is cut into bins. Every feature is a module that maps a batch to (N, ``dim``), a row for
+each of the N real posts in order. A pooling makes one vector of the posts of a sample.
 
 Padding changes no result. Letters: N real posts of a batch, B samples, M posts a sample, W entries
 of a post's vector, A outputs of an attention.

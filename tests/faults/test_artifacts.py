@@ -145,6 +145,8 @@ def shared(path):
         value = json.loads(path.read_text())
         if "made" in value:
             return sorted(value["made"])
+        for row in value.get("history", []):
+            del row["seconds"]
         return {key: value[key] for key in value if not MEASURED.search(key)}
     if path.suffix == ".csv":
         table = pd.read_csv(path, dtype=str).drop(columns="seconds")

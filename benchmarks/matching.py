@@ -35,7 +35,7 @@ from helpers.evaluation.models import Member, Model
 from helpers.evaluation.scores import score_blocks
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, subset
-from helpers.training.distributed import device_name
+from helpers.training.loop import device_name
 
 MADE_TOKENS = 32  # vectors are made, so no token is read
 MADE_LINE = MatchConfig(1.3, -3.0)  # log-weights of made vectors, about those that ship

@@ -40,10 +40,9 @@ from helpers.cleaning.authors import KEY_BYTES
 from helpers.core import paths
 from helpers.core.artifacts import make_folder
 from helpers.corpus.collect import CollectConfig, collect
-from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import open_store
-from helpers.training.distributed import device_name
-from helpers.training.loop import Trainer, TrainingConfig
+from helpers.training.loop import TrainingConfig, device_name, train
 
 STEPS = {
     "plain": "Conv1d",
@@ -102,7 +101,7 @@ def training_step(repeats, sizes=("small", "paper"), authors=64, samples=8):
 
     The ways are Conv1d, the best dense form, projected tables.
     """
-    config = SamplerConfig(authors_per_batch=authors, samples_per_author=samples, max_tokens=32)
+    config = AuthorSampler(authors_per_batch=authors, samples_per_author=samples, max_tokens=32)
     parts = []
     for size in sizes:
         vocabulary, topics, encoder = throughput.SIZES[size]
@@ -239,7 +238,7 @@ def train_in_processes(count, steps):
 def worker(steps: int, folder: str) -> None:
     """One process of :func:`processes`: prints the median seconds of a step, and every loss."""
     vocabulary, topics, sizes = throughput.SIZES["small"]
-    config = SamplerConfig(authors_per_batch=16, samples_per_author=4, max_tokens=32)
+    config = AuthorSampler(authors_per_batch=16, samples_per_author=4, max_tokens=32)
     batches = [throughput.synthetic(step, vocabulary, topics, config) for step in range(steps)]
     began = []
     losses = []
@@ -259,7 +258,7 @@ def worker(steps: int, folder: str) -> None:
     config = throughput.stream_config(**sizes)
     encoder = throughput.build_stream_encoder(config, vocabulary, topics, 0)
     training = TrainingConfig(steps=steps, lr=0.01, optimizer="sgd", eval_every=steps)
-    Trainer(encoder, loss, training, 0, folder, "speed").train(draw, score)
+    train(encoder, loss, training, 0, folder, "speed", draw, score)
     print(json.dumps([pd.Series(began).diff().median(), losses]), flush=True)
 
 

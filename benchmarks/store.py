@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.tokens.store import FILES, SUFFIX, file_checksum
 
 PART = 10**6
@@ -47,6 +47,6 @@ def write(folder: Path, posts: int, per_author: int = 300, tokens: int = 43):
 
 def first_batch(store):
     """A sampler, and whatever it finds out about a store before its first batch is there."""
-    sampler = make_sampler(SamplerConfig(), store, 0)
+    sampler = make_sampler(AuthorSampler(), store, 0)
     sampler(0)
     return sampler

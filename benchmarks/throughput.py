@@ -15,7 +15,7 @@ from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.encoders.text_cnn import TextCNN
 from helpers.losses import make_loss
 from helpers.tokens.batch import PAD, Batch
-from helpers.tokens.samplers.sizes import draw_sizes
+from helpers.tokens.samplers import draw_sizes
 
 SIZES = {  # vocabulary, topics, then those of the encoder
     "small": (16_384, 257, {"filters": 128, "token_dim": 128, "attention": 128, "dim": 128}),

@@ -4,7 +4,7 @@ Six modules show how it works; read them first, in this order:
 
 1. :mod:`helpers.tokens.batch`: what a batch of samples is, the input of every encoder
 2. :mod:`helpers.encoders.stream`: the encoder that is trained, composed of parts
-3. :mod:`helpers.losses.supervised_contrastive`: a loss: (embeddings, labels) -> scalar
+3. :mod:`helpers.losses.pairwise`: a loss: (embeddings, labels) -> scalar
 4. :mod:`helpers.training.experiment`: the description of a training, and the function that runs it
 5. :mod:`helpers.evaluation.ranking`: queries, targets, ranks and metrics with intervals
 6. :mod:`helpers.topic.arr`: what one of the papers adds, equation by equation

@@ -144,10 +144,10 @@ def test_a_public_name_means_one_thing():
 
 
 def test_a_module_name_means_one_thing():
-    """A subject's figures, and the samplers that draw it, are in modules of its own name."""
+    """A subject's figures are in a module of its own name."""
     rooms_of_module = defaultdict(list)
     for path in MODULES:
         room = path.relative_to(HELPERS).parent
-        if room.name not in ("figures", "samplers"):
+        if room.name != "figures":
             rooms_of_module[path.stem].append(str(room))
     assert shared(rooms_of_module, SHARED_MODULES) == {}

@@ -8,19 +8,20 @@ from pathlib import Path
 import pandas as pd
 import torch
 from accelerate import notebook_launcher
-from safetensors.torch import load_file
 
+from helpers.core.artifacts import read_json
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import make_loss
-from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers import AuthorSampler, make_sampler
+from helpers.training.checkpoints import read_checkpoint
 from helpers.training.experiment import dev_score
-from helpers.training.loop import Trainer, TrainingConfig
+from helpers.training.loop import TrainingConfig, train
 from tests.factories import store_in_memory
 from tests.forks import Fork
 
 CONFIG = TrainingConfig(steps=30, lr=0.003, eval_every=10, warmup=5)
 TINY = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16, "layers": 2}
-FOUR = SamplerConfig(authors_per_batch=12, samples_per_author=4, max_tokens=8)
+FOUR = AuthorSampler(authors_per_batch=12, samples_per_author=4, max_tokens=8)
 
 
 def changed(**settings):
@@ -35,7 +36,7 @@ class Setting:
         self.drawn = []
 
         self.sampler = make_sampler(FOUR, self.store, 3)
-        self.score = dev_score(self.store, FOUR.model_copy(update={"max_posts": 4}))
+        self.score = dev_score([self.store], FOUR.model_copy(update={"max_posts": 4}))
 
     def encoder(self, seed=0, **settings):
         return build_stream_encoder(stream_config(**{**TINY, **settings}), 200, 5, seed)
@@ -53,22 +54,28 @@ class Setting:
         if isinstance(loss, str):
             loss = make_loss(loss, 40, TINY["dim"])
         parts = {"draw": self.draw, "score": self.score, **changed}
-        trainer = Trainer(encoder, loss, config, 0, folder, fingerprint)
-        return encoder, trainer.train(**parts)
+        train(encoder, loss, config, 0, folder, fingerprint, **parts)
+        weights, history = finished(folder)
+        encoder.load_state_dict(weights)
+        return encoder, history
 
 
-def equal(left_file, right_file):
-    left = load_file(left_file)
-    right = load_file(right_file)
-    if left.keys() != right.keys():
-        return False
-    return all(torch.equal(left[name], right[name]) for name in left)
+def finished(folder):
+    """Return the best weights and the learning curve of a complete training."""
+    assert not (folder / "last.safetensors").exists(), "the state of a complete one is of no use"
+    weights, state = read_checkpoint(folder / "best.safetensors")
+    summary = read_json(folder / "training.json")
+    assert state["step"] == summary["best_step"]
+    return weights, pd.DataFrame(summary["history"])
 
 
-def same_history(left_folder, right_folder):
-    left = pd.read_csv(left_folder / "history.csv").drop(columns="seconds")
-    right = pd.read_csv(right_folder / "history.csv").drop(columns="seconds")
-    return left.equals(right)
+def equal(left_folder, right_folder):
+    """Whether two complete trainings have equal best weights and curves, all bits of them."""
+    left, left_history = finished(left_folder)
+    right, right_history = finished(right_folder)
+    assert left.keys() == right.keys()
+    same_curve = left_history.drop(columns="seconds").equals(right_history.drop(columns="seconds"))
+    return same_curve and all(torch.equal(left[name], right[name]) for name in left)
 
 
 class Killed(BaseException):

@@ -18,10 +18,8 @@ from scipy.stats import hypergeom
 
 from ..cleaning.text import WORD
 from ..encoders.base import Encoder
-from ..encoders.frequent_tokens import FrequentTokens
-from ..encoders.lsa import LSAEncoder
+from ..encoders.lsa import WCCN, FrequentTokens, LSAEncoder
 from ..encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_bucket
-from ..encoders.wccn import WCCN
 from ..tokens.batch import PAD, Samples
 from .gallery import AccountGallery
 from .samples import MAX_TOKENS, UNKNOWN_TOPIC, in_memory, rooms_of, texts_of

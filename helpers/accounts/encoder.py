@@ -21,11 +21,8 @@ from ..core.artifacts import read_json, write_json
 from ..core.messages import FileError, readable_file
 from ..encoders.base import Encoder, embed, load_tensors
 from ..encoders.baselines import fit_baseline, fit_lsa
-from ..encoders.frequent_tokens import FrequentTokens
-from ..encoders.lsa import LSAEncoder
-from ..encoders.profiles import HourProfile
+from ..encoders.lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from ..encoders.stream import StreamConfig, build_stream_encoder
-from ..encoders.wccn import WCCN
 from ..evaluation.fusion import fit_weights
 from ..evaluation.models import Embeddings, GalleryTfidf, Member, Model, with_s_norm
 from ..evaluation.trials import Trials

@@ -27,8 +27,6 @@ from .messages import file_error, readable_file
 
 # environment variable with the path of the notes of the stage that runs, see note()
 NOTES = "AUTHORBOOK_MADE"
-# needed only to continue a training: a complete one is not repeated because this was deleted
-SPARE = "last.safetensors"
 
 
 def fingerprint_of(*parts: Any) -> str:
@@ -233,7 +231,7 @@ def noted(notes: str | Path, folder: str | Path) -> dict[str, int]:
     notes : str or Path
         the file with the notes of a stage
     folder : str or Path
-        the folder; its hidden files and SPARE are left out
+        the folder; its hidden files are left out
     """
     folder = os.path.abspath(folder)
     files = set()
@@ -243,7 +241,7 @@ def noted(notes: str | Path, folder: str | Path) -> dict[str, int]:
     sizes = {}
     for file in sorted(files):
         if file.is_relative_to(folder) and file.is_file():
-            if not file.name.startswith((".", SPARE)):
+            if not file.name.startswith("."):
                 sizes[file.relative_to(folder).as_posix()] = file.stat().st_size
     return sizes
 

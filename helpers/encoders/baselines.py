@@ -6,18 +6,14 @@ from functools import partial
 import torch
 
 from ..tokens import pretrained_tokenizers
+from ..tokens.batch import training_windows
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
-from ..tokens.windows import training_windows
 from . import pretrained
-from .base import Encoder
-from .chunk_mean import ChunkMean
-from .frequent_tokens import FrequentTokens
-from .lsa import LSAEncoder
-from .profiles import HourProfile
+from .base import ChunkMean, Encoder
+from .lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from .stream import build_stream_encoder, stream_config
 from .tfidf import TEXT_KINDS, WEIGHTINGS, fit_tfidf
-from .wccn import WCCN
 
 LSA_DIM = 1024  # dimensions of LSA, at most
 FREQUENT = 300  # number of most frequent tokens that "lsa_masked" reads

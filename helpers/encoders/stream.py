@@ -16,10 +16,8 @@ from ..core.parameters import Config
 from ..tokens.batch import Batch
 from ..tokens.tokenizer import Tokenizer
 from . import pretrained
-from .base import Encoder
-from .chunk_mean import ChunkMean
-from .pooling import POOLINGS
-from .side_features import FEATURES, TIMES, TopicEmbedding
+from .base import ChunkMean, Encoder
+from .parts import FEATURES, POOLINGS, TIMES, TopicEmbedding
 from .text_cnn import TextCNN
 from .transformer import Transformer
 
@@ -38,9 +36,9 @@ class StreamConfig(Config):
     features : str
         what is read of a post: "T" its text, "TP" text and time, "TPS" text, time and topic
     time : str
-        one of :data:`helpers.encoders.side_features.TIMES`; not used where features are "T"
+        one of :data:`helpers.encoders.parts.TIMES`; not used where features are "T"
     pooling : str
-        one of :data:`helpers.encoders.pooling.POOLINGS`: how posts become one vector
+        one of :data:`helpers.encoders.parts.POOLINGS`: how posts become one vector
     projection : str
         name of the last layers, from a pooled sample to its embedding
     filters : int
@@ -167,9 +165,9 @@ class StreamEncoder(Encoder):
     post : Module
         maps (N, L) tokens to (N, ``dim``) vectors
     side : list of Module
-        modules of :mod:`helpers.encoders.side_features`, whose vectors are appended to the text's
+        modules of :mod:`helpers.encoders.parts`, whose vectors are appended to the text's
     pooling : Module
-        a module of :mod:`helpers.encoders.pooling`
+        a module of :mod:`helpers.encoders.parts`
     projection : Sequential
         maps (B, ``pooling.dim``) pooled samples to (B, D) embeddings
     config : StreamConfig
@@ -222,7 +220,7 @@ def build_stream_encoder(
 
     The projection "linear" begins as the last layer of the pretrained model where that has one, as
     LUAR does. Where the pooling can only pool a limited number of posts, the encoder is wrapped in
-    :class:`~helpers.encoders.chunk_mean.ChunkMean`.
+    :class:`~helpers.encoders.base.ChunkMean`.
 
     Parameters
     ----------

@@ -16,14 +16,12 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from ..tokens.batch import PAD, Batch, Samples
+from ..tokens.batch import PAD, Batch, Samples, training_windows
 from ..tokens.store import TokenStore
-from ..tokens.windows import training_windows
 from .base import Encoder, batches_of
 
 PAIR_BUCKETS = 2**18  # number of hash values for pairs of subwords
 MAX_TOPICS = 2**16  # no store lists more topics
-TEXT_ROWS = 4096  # texts whose n-grams are counted at a time, to save memory
 FIT_POSTS = 500_000  # a TF-IDF of texts is fitted on no more posts, as released
 
 
@@ -82,15 +80,14 @@ class WordNgrams:
 
         self.min_df = min_df
         self.max_features = max_features
+        self.words = CountVectorizer(analyzer=str.split, dtype=np.float32)
         self.ngrams = CountVectorizer(
             analyzer="char_wb", ngram_range=ngram_range, lowercase=False, dtype=np.float32
         )
-        self.row_of_word = {}  # of the words of the fitted texts
-        self.ngrams_of_words = None  # the kept ones of each of these words
         self.tfidf = TfidfTransformer(sublinear_tf=True)
 
-    def fit(self, texts: list[str]) -> "WordNgrams":
-        """Choose the n-grams, and fit their idf weights.
+    def fit_transform(self, texts: list[str]) -> sparse.csr_matrix:
+        """Choose the n-grams, fit their idf weights, and return the (N, n-grams) weights.
 
         Parameters
         ----------
@@ -102,41 +99,21 @@ class WordNgrams:
         ValueError
             If no n-gram is in so many texts.
         """
-        self.fit_transform(texts)
-        return self
-
-    def fit_transform(self, texts: list[str]) -> sparse.csr_matrix:
-        """Fit as :meth:`fit` does, and return the (N, n-grams) weights of the N texts.
-
-        Parameters
-        ----------
-        texts : list[str]
-            as in :meth:`fit`
-        """
-        words, word_counts = _count_words(texts)
-        ngrams_of_words = self.ngrams.fit_transform(words)
-        texts_with_ngram = np.zeros(ngrams_of_words.shape[1], np.int64)
-        total = np.zeros(ngrams_of_words.shape[1])
-        for begin in range(0, len(texts), TEXT_ROWS):
-            counts = word_counts[begin : begin + TEXT_ROWS] @ ngrams_of_words
-            texts_with_ngram += np.bincount(counts.indices, minlength=len(total))
-            total += np.bincount(counts.indices, counts.data, len(total))
-        columns = np.flatnonzero(texts_with_ngram >= self.min_df)
+        word_counts = self.words.fit_transform(texts)
+        counts = word_counts @ self.ngrams.fit_transform(self.words.get_feature_names_out())
+        columns = np.flatnonzero(counts.getnnz(0) >= self.min_df)
         if not len(columns):
             raise ValueError(f"no n-gram of characters is in {self.min_df} texts")
         if len(columns) > self.max_features:
-            most_frequent = np.argsort(-total[columns].astype(np.float32))[: self.max_features]
-            columns = np.sort(columns[most_frequent])
+            total = np.asarray(counts.sum(0)).ravel()[columns]
+            columns = np.sort(columns[np.argsort(-total)[: self.max_features]])
         # the others are forgotten: those of all words take hundreds of megabytes
         kept_ngrams = self.ngrams.get_feature_names_out()[columns]
         self.ngrams.vocabulary_ = {ngram: column for column, ngram in enumerate(kept_ngrams)}
-        self.row_of_word = {word: row for row, word in enumerate(words)}
-        self.ngrams_of_words = sparse.csr_matrix(ngrams_of_words)[:, columns]
-        counts = _products(word_counts, self.ngrams_of_words)
-        return self.tfidf.fit(counts).transform(counts, copy=False)
+        return self.tfidf.fit_transform(_sorted(counts[:, columns]))
 
     def transform(self, texts: list[str]) -> sparse.csr_matrix:
-        """Return the (N, n-grams) weights of N texts, see :meth:`fit_transform`.
+        """Return the (N, n-grams) weights of N texts.
 
         Parameters
         ----------
@@ -144,20 +121,21 @@ class WordNgrams:
             N texts
         """
         if not any(text.split() for text in texts):
-            return sparse.csr_matrix((len(texts), self.ngrams_of_words.shape[1]), dtype=np.float32)
-        words, word_counts = _count_words(texts)
-        row = np.array([self.row_of_word.get(word, -1) for word in words])
-        known = np.flatnonzero(row >= 0)
-        unseen = np.flatnonzero(row < 0)
-        counts = _products(word_counts[:, known], self.ngrams_of_words[row[known]])
-        if len(unseen):
-            ngrams_of_unseen = self.ngrams.transform(words[unseen])
-            counts = counts + _products(word_counts[:, unseen], ngrams_of_unseen)
-        return self.tfidf.transform(counts, copy=False)
+            return sparse.csr_matrix((len(texts), len(self.ngrams.vocabulary_)), dtype=np.float32)
+        word_counts = self.words.fit_transform(texts)
+        counts = word_counts @ self.ngrams.transform(self.words.get_feature_names_out())
+        return self.tfidf.transform(_sorted(counts), copy=False)
 
     def get_feature_names_out(self) -> np.ndarray:
         """Return the n-grams (n-grams,), as vectorisers of scikit-learn do."""
         return self.ngrams.get_feature_names_out()
+
+
+def _sorted(counts):
+    """Return a sparse matrix with its columns ascending in each row, as sums depend on it."""
+    counts = sparse.csr_matrix(counts)
+    counts.sort_indices()
+    return counts
 
 
 class NoTerms:
@@ -170,25 +148,6 @@ class NoTerms:
     def get_feature_names_out(self) -> np.ndarray:
         """Return the name of the one feature."""
         return np.array(["no term"], object)
-
-
-def _products(word_counts, ngrams_of_words):
-    """Return how often each n-gram stands in each text, columns ascending."""
-    blocks = []
-    for begin in range(0, word_counts.shape[0], TEXT_ROWS):
-        block = word_counts[begin : begin + TEXT_ROWS] @ ngrams_of_words
-        block.sort_indices()
-        blocks.append(block)
-    return sparse.vstack(blocks, "csr")
-
-
-def _count_words(texts):
-    """Return W different words, parted by white space, and their counts (N, W) in N texts."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    vectorizer = CountVectorizer(analyzer=str.split, dtype=np.float32)
-    counts = vectorizer.fit_transform(texts)
-    return vectorizer.get_feature_names_out(), sparse.csr_matrix(counts)
 
 
 _NGRAMS = {"lowercase": False, "sublinear_tf": True, "min_df": 3, "max_features": 300_000}
@@ -312,9 +271,7 @@ class TfidfEncoder(Encoder):
         max_tokens : int
             L, tokens read of each post
         """
-        documents = self._documents(samples, max_tokens)
-        self._fitted(self.weighting.fit, documents)
-        self.dim = self.weighting.transform(documents[:1]).shape[1]
+        self.fit_transform(samples, max_tokens)
         return self
 
     def fit_transform(self, samples: Samples, max_tokens: int) -> sparse.csr_matrix:
@@ -328,17 +285,13 @@ class TfidfEncoder(Encoder):
             as in :meth:`fit`
         """
         documents = self._documents(samples, max_tokens)
-        rows = _unit_rows(self._fitted(self.weighting.fit_transform, documents))
-        self.dim = rows.shape[1]
-        return rows
-
-    def _fitted(self, fit, documents):
-        """Return what a fitting method of the weighting does; rows of zeros without any term."""
         try:
-            return fit(documents)
+            weights = self.weighting.fit_transform(documents)
         except ValueError:  # scikit-learn's and WordNgrams', where no term is left
             self.weighting = NoTerms()
-            return self.weighting.transform(documents)
+            weights = self.weighting.transform(documents)
+        self.dim = weights.shape[1]
+        return _unit_rows(weights)
 
     def _documents(self, samples, max_tokens):
         """Return what the weighting is fitted on, and make ready for so many samples."""

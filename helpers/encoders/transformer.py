@@ -8,7 +8,6 @@ Letters: N posts, L tokens a post.
 from contextlib import nullcontext
 
 import torch
-import torch.nn.functional as nnf
 from torch import Tensor, nn
 
 from ..tokens import pretrained_tokenizers
@@ -116,31 +115,21 @@ class Transformer(nn.Module):
     def _framed(self, tokens):
         """Return tokens (N, K) with the model's special tokens around them, and which are real.
 
-        K is the size of the longest row or more. Behind the end of a text stands token 0.
+        K is the size of the longest row, 1 at least. Behind the end of a text stands token 0.
         """
+        posts = [post[post != PAD] for post in tokens.cpu().numpy()]
         if self.model_tokenizer:
-            tokens = self._retokenised(tokens)
-        text = tokens[:, : self.text_tokens]
-        n_after = len(self.after)
-        end = len(self.before) + (text != PAD).sum(1, keepdim=True)  # (N, 1)
-
-        before = tokens.new_tensor(self.before).expand(len(text), -1)
-        after = tokens.new_tensor(self.after).expand(len(text), -1)
-        framed = torch.cat([before, nnf.pad(text.clamp(min=0), (0, n_after + 1))], 1)
-        framed.scatter_(1, end + torch.arange(n_after, device=text.device), after)
-        place = torch.arange(framed.shape[1], device=text.device)
-        return framed, place < end + n_after
-
-    def _retokenised(self, tokens):
-        """Return (N, L) tokens of the store as (N, longest) tokens of the model."""
-        posts = tokens.cpu().numpy()
-        texts = [self.store_tokenizer.decode(post[post != PAD]) for post in posts]
-        encoded = self.model_tokenizer(
-            texts, add_special_tokens=False, truncation=True, max_length=self.text_tokens
-        )
-        rows = [torch.tensor(ids, dtype=torch.long) for ids in encoded["input_ids"]]
-        padded = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
-        return padded.to(tokens.device)
+            texts = [self.store_tokenizer.decode(post) for post in posts]
+            posts = self.model_tokenizer(
+                texts, add_special_tokens=False, truncation=True, max_length=self.text_tokens
+            )["input_ids"]
+        rows = []
+        for post in posts:
+            row = [*self.before, *post[: self.text_tokens], *self.after]
+            rows.append(torch.tensor(row or [PAD], dtype=torch.long))
+        framed = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
+        framed = framed.to(tokens.device)
+        return framed.clamp(min=0), framed != PAD
 
     def _buckets(self, order, count):
         """Cut the order of rows, shortest first, into buckets of at most BUCKET_TOKENS tokens."""

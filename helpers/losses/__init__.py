@@ -8,27 +8,33 @@ To add a loss, write it in a module of this room and add its line to ``LOSSES``.
 embeddings, labels and settings, or, where it has parameters, an ``nn.Module`` made from (classes,
 dim) and settings. Names, types and defaults of the settings are read from its signature; a number
 must be 0 or more unless ``SETTING_BOUNDS`` says otherwise. Losses scale embeddings to unit length,
-except with the distance "raw". Memory is O(B^2); only the losses in ``class_weights`` also need
-memory for each training author.
+except with the distance "raw".
+
+A loss without parameters depends only on which labels are equal, not on their values, and, unless
+it is ``paired``, not on the order of the samples. Where a batch has nothing to learn from, such as
+samples of a single author, the loss and its gradient are 0. No tensor is larger than B x B. The
+losses in ``class_weights`` differ in both: they depend on the values of the labels, and have
+tensors of B or D times the number of authors.
 """
 
+from collections.abc import Callable
 from functools import partial
 from inspect import isclass, signature
 from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, create_model, field_validator
+from torch import Tensor
 
 from ..core.parameters import Config
-from . import class_weights, pairs, supervised_contrastive, top_k, triplets
-from .base import Loss
+from . import class_weights, pairwise
 
 LOSSES = {
-    "triplet": triplets.semihard_triplet,
-    "batch_hard": triplets.batch_hard_triplet,
-    "topk": top_k.top_k,
-    "supcon": supervised_contrastive.supervised_contrastive,
-    "contrastive": pairs.contrastive,
-    "modified_contrastive": pairs.modified_contrastive,
+    "triplet": pairwise.semihard_triplet,
+    "batch_hard": pairwise.batch_hard_triplet,
+    "topk": pairwise.top_k,
+    "supcon": pairwise.supervised_contrastive,
+    "contrastive": pairwise.contrastive,
+    "modified_contrastive": pairwise.modified_contrastive,
     "arcface": class_weights.ArcFace,
     "mll": class_weights.SoftmaxCrossEntropy,
 }
@@ -93,7 +99,7 @@ class LossConfig(Config):
 
 def make_loss(
     name: str, classes: int | None = None, dim: int | None = None, **settings: Any
-) -> Loss:
+) -> Callable[[Tensor, Tensor], Tensor]:
     """Make a loss with its settings; a loss with parameters is a new ``nn.Module``.
 
     Parameters

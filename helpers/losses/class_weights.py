@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from .distances import unit_vectors
+from .pairwise import unit_vectors
 
 
 class ArcFace(nn.Module):
@@ -52,10 +52,8 @@ class ArcFace(nn.Module):
         embeddings : (B, D), of any length
         labels : (B,) int64, the author of each sample, 0..classes - 1
         """
-        precision = torch.promote_types(embeddings.dtype, self.weight.dtype)
-        embeddings = embeddings.to(precision)
-        class_vectors = unit_vectors(self.weight.to(precision))
-        cosine = unit_vectors(embeddings) @ class_vectors.T
+        embeddings, weight = _promoted(embeddings, self.weight)
+        cosine = unit_vectors(embeddings) @ unit_vectors(weight).T
         true_cosine = cosine.gather(1, labels[:, None])
 
         # clamped, as the root has an infinite slope at 0
@@ -104,14 +102,18 @@ class SoftmaxCrossEntropy(nn.Module):
         embeddings : (B, D), of any length
         labels : (B,) int64, the author of each sample, 0..classes - 1
         """
-        precision = torch.promote_types(embeddings.dtype, self.weight.dtype)
-        embeddings = embeddings.to(precision)
+        embeddings, weight, bias = _promoted(embeddings, self.weight, self.bias)
         unit = unit_vectors(embeddings)
         if self.centred:
             unit = unit_vectors(unit - unit.mean(0))
         scaled = unit * math.sqrt(embeddings.shape[1])
-        logits = nnf.linear(scaled, self.weight.to(precision), self.bias.to(precision))
-        return _mean_cross_entropy(logits, labels)
+        return _mean_cross_entropy(nnf.linear(scaled, weight, bias), labels)
+
+
+def _promoted(*tensors: Tensor) -> list[Tensor]:
+    """Return embeddings and weights in the more precise of their types."""
+    precision = torch.promote_types(tensors[0].dtype, tensors[1].dtype)
+    return [tensor.to(precision) for tensor in tensors]
 
 
 def _mean_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:

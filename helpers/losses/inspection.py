@@ -9,8 +9,9 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from ..tokens.batch import Batch
 from . import make_loss
-from .distances import pair_masks
+from .pairwise import pair_masks
 
 EXTRA_LENGTH = 1e-5  # coordinate of a unit vector on its extra axis; small, to leave cosines as is
 SMALLEST_GRADIENT = 1e-9  # a smaller derivative is an error of rounding
@@ -124,6 +125,28 @@ def step_cost(
         # a weight, its gradient and the two averages of AdamW are equally large
         "parameter_bytes": 4 * sum(weight.nbytes for weight in weights),
     }
+
+
+def activation_bytes(encoder: nn.Module, batch: Batch, mixed: bool = False) -> int:
+    """Return the bytes that an encoder keeps of a batch for the backward pass, on any device.
+
+    Parameters
+    ----------
+    encoder : an encoder; its weights are not counted, but the copies of them that mixed precision
+        keeps are
+    batch : B samples
+    mixed : whether it computes in bfloat16 where this loses little, as a training with the
+        precision "bf16" does
+    """
+    device = next(encoder.parameters()).device
+    with (
+        torch.autocast(device.type, torch.bfloat16, enabled=mixed),
+        kept_storages() as storage_bytes,
+    ):
+        encoder(batch.to(device))
+    for weights in encoder.parameters():
+        storage_bytes.pop(weights.untyped_storage().data_ptr(), None)
+    return sum(storage_bytes.values())
 
 
 def _note(storage_bytes: dict[int, int], tensor: Tensor) -> Tensor:

@@ -243,10 +243,11 @@ def linking_rows(experiments: dict[str, Any], baselines: Collection[str] = ()) -
             rows[row] = present[0]
     for name, experiment in experiments.items():
         pooling = experiment.encoder.pooling
+        sampler = experiment.sampler
         if pooling == "iur":
             rows.setdefault("iur", name)
-        elif pooling == "khan2021" and experiment.sampler.sizes != "fixed":
-            row = f"{experiment.encoder.features}_{experiment.sampler.max_posts}"
+        elif pooling == "khan2021" and sampler.kind == "authors" and sampler.sizes != "fixed":
+            row = f"{experiment.encoder.features}_{sampler.max_posts}"
             rows.setdefault(row, name)
     return rows
 

@@ -34,12 +34,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from filelock import FileLock
 
 from ..core.artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
+    folder_lock,
     is_current,
     make_folder,
     make_private,
@@ -60,8 +60,6 @@ FILES = {
     "topic": "u2",
     "author_offsets": "i8",
 }
-# arrays of a part, which is encoded alone
-PART_ARRAYS = ("tokens", "length", "hour", "time", "begin", "names", "topic")
 SUFFIX = {"u1": "u8", "u2": "u16", "i8": "i64"}
 VERSION = 1  # raised when the same posts and settings give other files
 # Files up to this size are checked byte by byte and read ahead, as they soon are in memory anyway
@@ -152,30 +150,6 @@ def open_store(folder: str | Path) -> TokenStore:
     return TokenStore(folder, meta, **arrays)
 
 
-def check_arrays(store: TokenStore) -> None:
-    """Raise ValueError where a store's arrays do not fit each other; all of them are read."""
-    lengths = {
-        "post_offsets": len(store.tokens),
-        "author_offsets": store.posts,
-    }
-    for name, length in lengths.items():
-        offsets = getattr(store, name)
-        if offsets[0] != 0 or offsets[-1] != length or (np.diff(offsets) < 0).any():
-            raise ValueError(f"{name} do not run from 0 to {length}")
-    per_post = {len(store.hour), len(store.time), len(store.topic), len(store.post_offsets) - 1}
-    if len(per_post) > 1:
-        raise ValueError(f"arrays of posts have {sorted(per_post)} values")
-    limits = {
-        "tokens": store.meta["vocabulary"],
-        "hour": 24,
-        "topic": len(store.meta["topics"]) + 1,  # the last one is "other"
-    }
-    for name, limit in limits.items():
-        values = getattr(store, name)
-        if (values < 0).any() or (values >= limit).any():
-            raise ValueError(f"{name} has values outside of 0..{limit - 1}")
-
-
 def _map_array(path, dtype):
     size = path.stat().st_size
     if size == 0:  # an empty file cannot be mapped
@@ -251,9 +225,8 @@ def subset(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenSt
 def join_stores(stores: Sequence[TokenStore]) -> TokenStore:
     """Return a store in memory with the authors of several stores, such as those of two corpora.
 
-    Its authors have no names; ``meta["corpora"]`` says with which author each of them begins. The
-    first store gives the topic list; a topic that is not on it becomes "other". All tokens are
-    copied, 2 bytes each.
+    Its authors have no names. The first store gives the topic list; a topic that is not on it
+    becomes "other". All tokens are copied, 2 bytes each.
 
     Parameters
     ----------
@@ -272,36 +245,22 @@ def join_stores(stores: Sequence[TokenStore]) -> TokenStore:
     vocabularies = sorted({store.meta["vocabulary"] for store in stores})
     if len(vocabularies) > 1:
         raise ValueError(f"stores with vocabularies of {vocabularies} tokens cannot be joined")
-    last_topic = len(first.meta["topics"])  # the row of "other"
     arrays = {
         name: np.concatenate([getattr(store, name) for store in stores])
         for name in ("tokens", "hour", "time")
     }
-    topics = [np.minimum(store.topic, last_topic) for store in stores]
-    authors = [store.authors for store in stores]
-    sizes = {
+    last_topic = len(first.meta["topics"])  # the row of "other"
+    arrays["topic"] = np.concatenate([np.minimum(store.topic, last_topic) for store in stores])
+    for name in ("post_offsets", "author_offsets"):
+        counts = [np.diff(getattr(store, name)) for store in stores]
+        arrays[name] = np.append(0, np.concatenate(counts).cumsum())
+    about = {
         "fingerprint": fingerprint_of(*(store.meta["fingerprint"] for store in stores)),
         "posts": len(arrays["hour"]),
-        "authors": sum(authors),
+        "authors": len(arrays["author_offsets"]) - 1,
         "tokens": len(arrays["tokens"]),
-        "corpora": np.cumsum([0, *authors[:-1]]).tolist(),
     }
-    return replace(
-        first,
-        folder=first.folder / "joined",
-        meta=first.meta | sizes,
-        topic=np.concatenate(topics).astype(FILES["topic"]),
-        post_offsets=_joined_offsets([store.post_offsets for store in stores]),
-        author_offsets=_joined_offsets([store.author_offsets for store in stores]),
-        **arrays,
-    )
-
-
-def _joined_offsets(offsets):
-    # each array runs from 0; the next one goes on where the last one ends
-    ends = np.cumsum([0, *(array[-1] for array in offsets)])
-    arrays = [array[1:] + end for array, end in zip(offsets, ends, strict=False)]
-    return np.concatenate([[0], *arrays])
+    return replace(first, folder=first.folder / "joined", meta=first.meta | about, **arrays)
 
 
 def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] = ()) -> list[str]:
@@ -364,56 +323,34 @@ def build_store(
     folder = Path(folder)
     encoding = fingerprint_of(VERSION, encoding, vocabulary, topics)
     fingerprint = fingerprint_of(encoding, file_fingerprint(posts))
-    store = _open_current(folder, fingerprint)
-    if store:
-        return store
-    make_folder(folder)
-    with FileLock(folder / ".lock", mode=0o600):
-        store = _open_current(folder, fingerprint)  # another notebook may have built it by now
-        if store:
-            return store
+    with folder_lock(folder):
+        if is_current(folder / "store.json", fingerprint):
+            with suppress(ValueError):  # a damaged store is built again
+                store = open_store(folder)
+                note(folder)
+                return store
         (folder / "store.json").unlink(missing_ok=True)
-        parts = folder / "parts"
+        parts = folder / "parts" / fingerprint
+        make_folder(parts)
+        groups = range(pq.ParquetFile(posts).num_row_groups)
+        paths = [parts / f"{group:06d}.npz" for group in groups]
         topic_row = {topic: row for row, topic in enumerate(topics)}
-        encode_part = partial(_encode_part, posts, encode, topic_row)
-        paths = _encode_parts(posts, parts / fingerprint, encode_part, run_jobs)
-        names, counts = _join_parts(folder, paths, dict.fromkeys(FILES, 0))
-        if not names:
+        run_jobs(partial(_encode_part, posts, encode, topic_row), list(enumerate(paths)))
+        sizes = _join_parts(folder, paths)
+        if not sizes["authors"]:
             raise ValueError(f"{posts} holds no posts")
         # removed before store.json is written: once it is there, no later run would remove them
-        shutil.rmtree(parts)
+        shutil.rmtree(parts.parent)
         meta = {
             "fingerprint": fingerprint,
             "encoding": encoding,
             "vocabulary": vocabulary,
             "topics": topics,
             "sha256": {path.name: file_checksum(path) for path in _paths(folder)},
-            "posts": counts["hour"],
-            "authors": counts["author_offsets"] - 1,
-            "tokens": counts["tokens"],
         }
-        write_json(folder / "store.json", meta)
+        write_json(folder / "store.json", meta | sizes)
         note(folder)
         return open_store(folder)
-
-
-def _open_current(folder, fingerprint):
-    # None where the store is missing, out of date or damaged
-    if is_current(folder / "store.json", fingerprint):
-        with suppress(ValueError):  # a damaged store is built again
-            store = open_store(folder)
-            note(folder)
-            return store
-    return None
-
-
-def _encode_parts(posts, folder, encode_part, run_jobs):
-    """Encode every row group of a table into a part; return the paths of the parts."""
-    make_folder(folder)
-    groups = range(pq.ParquetFile(posts).num_row_groups)
-    paths = [folder / f"{group:06d}.npz" for group in groups]
-    run_jobs(encode_part, list(enumerate(paths)))
-    return paths
 
 
 def _encode_part(posts, encode, topic_row, group, path):
@@ -441,54 +378,40 @@ def _encode_part(posts, encode, topic_row, group, path):
     write_checksum(path)
 
 
-def _join_parts(folder, paths, counts):
+def _join_parts(folder, paths, posts=0, tokens=0):
     """Join parts to the files of a store, and write the names of their authors.
 
-    Parameters
-    ----------
-    folder : the folder of the store, whose files are overwritten
-    paths : the paths of the parts, in the order of the posts table
-    counts : array name -> number of values written so far, 0 at first; changed in place
-
-    Returns
-    -------
-    the authors' names, and ``counts``
-
-    Raises
-    ------
-    ValueError
-        a part begins with an author who comes before the last author of the part before
+    ``posts`` and ``tokens`` are the numbers of those before the first part. Returns the sizes of
+    the store; ValueError where a part begins with an author who comes before the last one of the
+    part before.
     """
     for name in FILES:
         _array_path(folder, name).write_bytes(b"")
         make_private(_array_path(folder, name))
-    _append(folder, "post_offsets", [counts["tokens"]], counts)
+    _append(folder, "post_offsets", [tokens])
     names = []
     for path in paths:
         with readable_file(path), np.load(path) as file:
-            part = {name: file[name] for name in PART_ARRAYS}
+            part = dict(file)
         part_names = json.loads(str(part["names"]))
         if names and part_names and part_names[0] < names[-1]:
             raise ValueError(UNSORTED)
         # the posts of the last author of one part may continue in the next
-        continues = bool(names) and bool(part_names) and part_names[0] == names[-1]
-        first_new = 1 if continues else 0
+        first_new = int(part_names[:1] == names[-1:])
         names += part_names[first_new:]
-
-        author_offsets = counts["hour"] + part["begin"][first_new:]
-        _append(folder, "author_offsets", author_offsets, counts)
-        post_offsets = counts["tokens"] + part["length"].cumsum(dtype="i8")
-        _append(folder, "post_offsets", post_offsets, counts)
+        _append(folder, "author_offsets", posts + part["begin"][first_new:])
+        _append(folder, "post_offsets", tokens + part["length"].cumsum(dtype="i8"))
         for name in ("tokens", "hour", "time", "topic"):
-            _append(folder, name, part[name], counts)
-    _append(folder, "author_offsets", [counts["hour"]], counts)
+            _append(folder, name, part[name])
+        posts += len(part["hour"])
+        tokens += len(part["tokens"])
+    _append(folder, "author_offsets", [posts])
     with atomic_write(folder / "authors.parquet") as temporary:
         pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
-    return names, counts
+    return {"posts": posts, "authors": len(names), "tokens": tokens}
 
 
-def _append(folder, name, values, counts):
-    # appends values to the file of the array ``name``, and counts them in ``counts``
+def _append(folder, name, values):
+    # appends values to the file of the array ``name``
     with open(_array_path(folder, name), "ab") as file:
         file.write(np.ascontiguousarray(values, FILES[name]).tobytes())
-    counts[name] += len(values)

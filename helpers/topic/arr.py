@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ..encoders.base import Encoder
 from ..losses import ARRConfig
-from ..losses.distances import pairwise_cosines
+from ..losses.pairwise import pairwise_cosines
 from ..tokens.batch import Batch
 
 

@@ -4,8 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from ..encoders.base import Encoder
-from ..training.experiment import Experiment, Trained, run_experiment
-from ..training.model_selection import dev_recall, select_best
+from ..training.experiment import Experiment, Trained, dev_recall, run_experiment, select_best
 from .arr import ARR
 from .topic_corpus import TopicCorpus
 

@@ -1,31 +1,26 @@
-"""Checkpoints of a training: one safetensors file with weights and optimizer, replaced in one step.
+"""Checkpoints: one safetensors file with tensors and what they are of, replaced in one step.
 
 The checksum is inside the file, so a process that is killed leaves either the old file or the new
-one, and never a file without its checksum.
+one, and never a file without its checksum. All that a training needs to go on is one such file,
+which so cannot disagree with another.
 """
 
 import hashlib
 import json
+import math
 from pathlib import Path
 
-import pandas as pd
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ..core.artifacts import atomic_write, file_fingerprint, fingerprint_of, read_json
+from ..core.artifacts import atomic_write, write_json
 from ..core.messages import file_error, readable_file
-from ..encoders.base import all_finite, load_tensors
+from ..encoders.base import all_finite
 
-
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return an optimizer's tensors, named ``optimizer.<number of the parameter>.<name>``."""
-    tensors = {}
-    for number, values in optimizer.state_dict()["state"].items():
-        for name, value in values.items():
-            tensors[f"optimizer.{number}.{name}"] = value
-    return tensors
+BEST = "best.safetensors"  # the encoder of a complete training
+SUMMARY = "training.json"  # its settings, results and learning curve, written last
 
 
 def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
@@ -89,112 +84,97 @@ def weights_checksum(tensors: dict[str, Tensor], state: dict) -> str:
     return digest.hexdigest()[:16]
 
 
-def resume_training(
-    folder: Path,
-    fingerprint: str,
-    trained: nn.ModuleDict,
-    optimizer: torch.optim.Optimizer,
-    scaler: torch.amp.GradScaler | None,
-) -> tuple[int, list[dict]]:
-    """Load the last checkpoint into modules and optimizer, if it is whole and of this training.
+class TrainingState:
+    """What a training needs to go on: weights, optimizer, best weights and learning curve.
 
-    Otherwise nothing is loaded, and the training has to start from the beginning. This is also so
-    if the best weights or the learning curve are damaged; then a message is printed.
+    All of it is in one file, from which it is loaded if that is whole and of this training. Else
+    the training has to start from the beginning, and its ``history`` is empty.
 
     Parameters
     ----------
-    folder : the folder of the training
+    path : path of the file
     fingerprint : hash of everything that the training is made from
-    trained : name -> module that is trained; gets its weights
-    optimizer : the optimizer of all these modules; gets its state
-    scaler : the scaler of gradients in fp16, which gets its state; None without one
+    trained : the modules that are trained, with an "encoder"; get their weights
+    optimizer : the optimizer of these modules; gets its state
 
-    Returns
-    -------
-    step : number of steps done, 0 where the training has to start from the beginning
-    history : the learning curve up to that step, one dict per row
-    """
-    path = folder / "last.safetensors"
-    if not path.exists():
-        return 0, []
-    try:
-        tensors, state = read_checkpoint(path)
-        if state["fingerprint"] != fingerprint:
-            return 0, []
-        read_checkpoint(folder / "best.safetensors")
-        history = _read_history(folder / "history.csv", state)
-    except (ValueError, KeyError, OSError):
-        print(f"training starts from the beginning: a file in {folder} is missing or damaged")
-        return 0, []
-
-    optimizer_state = {}
-    for name, value in _without_prefix("optimizer.", tensors).items():
-        number, key = name.split(".", 1)
-        optimizer_state.setdefault(int(number), {})[key] = value
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": optimizer_state})
-    for name, module in trained.items():
-        module.load_state_dict(_without_prefix(f"{name}.", tensors))
-    if scaler is not None and state["scaler"]:
-        scaler.load_state_dict(state["scaler"])
-    return state["step"], history
-
-
-def _read_history(path, state):
-    """Read the learning curve up to the step of a checkpoint.
-
-    Later rows were written by a run that was killed before it wrote its checkpoint.
-    """
-    rows = pd.read_csv(path)
-    history = rows[rows["step"] <= state["step"]].to_dict("records")
-    if history_fingerprint(history) != state["history"]:
-        raise file_error(path)
-    return history
-
-
-def history_fingerprint(history: list[dict]) -> str:
-    """Hash a learning curve without its seconds, which differ between equal trainings."""
-    return fingerprint_of([{**row, "seconds": None} for row in history])
-
-
-def load_weights(encoder: nn.Module, path: str | Path) -> None:
-    """Load the encoder's weights from a checkpoint.
-
-    Parameters
+    Attributes
     ----------
-    encoder : the module that gets the weights; its parameters must have the same names and shapes
-    path : path of the checkpoint
-
-    Raises
-    ------
-    ValueError
-        the file is missing or damaged, or of another encoder
+    history : the learning curve, one dict per evaluation, with "step", "MRR" and "seconds"
+    best : name -> weight of the encoder, where the curve's MRR was highest
     """
-    tensors, _ = read_checkpoint(path)
-    load_tensors(encoder, _without_prefix("encoder.", tensors), path)
+
+    def __init__(
+        self,
+        path: Path,
+        fingerprint: str,
+        trained: nn.ModuleDict,
+        optimizer: torch.optim.Optimizer,
+    ):
+        self.path = path
+        self.fingerprint = fingerprint
+        self.trained = trained
+        self.optimizer = optimizer
+        self.history = []
+        self.best = {}
+        if path.exists():
+            try:
+                tensors, state = read_checkpoint(path)
+            except ValueError as error:
+                print(f"training starts from the beginning: {error}")
+                return
+            if state["fingerprint"] == fingerprint:
+                self._load(tensors, state["history"])
+
+    def _load(self, tensors, history):
+        optimizer_state = {}
+        for name, value in _without_prefix("optimizer.", tensors).items():
+            number, key = name.split(".", 1)
+            optimizer_state.setdefault(int(number), {})[key] = value
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": optimizer_state})
+        self.trained.load_state_dict(_without_prefix("trained.", tensors))
+        self.best = _without_prefix("best.", tensors)
+        self.history = history
+
+    def add(self, row: dict) -> None:
+        """Add an evaluation to the curve, and keep the encoder's weights if it is the best one."""
+        if row["MRR"] > max((past["MRR"] for past in self.history), default=-math.inf):
+            weights = self.trained["encoder"].state_dict()
+            self.best = {name: value.clone() for name, value in weights.items()}
+        self.history.append(row)
+
+    def save(self) -> None:
+        """Write the file; FloatingPointError, and no change of it, where a value is not finite."""
+        tensors = self.trained.state_dict(prefix="trained.")
+        for number, values in self.optimizer.state_dict()["state"].items():
+            for name, value in values.items():
+                tensors[f"optimizer.{number}.{name}"] = value
+        for name, value in self.best.items():
+            tensors[f"best.{name}"] = value
+        state = {"fingerprint": self.fingerprint, "history": self.history}
+        save_checkpoint(self.path, tensors, state)
+
+    def complete(self, settings: dict) -> None:
+        """Write the files of a complete training, and delete that of the state.
+
+        Parameters
+        ----------
+        settings : what ``training.json`` says of the training beside its results
+        """
+        best = max(self.history, key=lambda row: row["MRR"])
+        save_checkpoint(self.path.with_name(BEST), self.best, {"step": best["step"]})
+        summary = {
+            "fingerprint": self.fingerprint,
+            **settings,
+            "best_step": best["step"],
+            "best_dev_MRR": best["MRR"],
+            "seconds": self.history[-1]["seconds"],
+            "history": self.history,
+        }
+        write_json(self.path.with_name(SUMMARY), summary)
+        self.path.unlink()
 
 
 def _without_prefix(prefix, tensors):
     """Return the tensors whose names begin with the prefix, under their names without it."""
     names = [name for name in tensors if name.startswith(prefix)]
     return {name.removeprefix(prefix): tensors[name] for name in names}
-
-
-def read_summary(folder: str | Path) -> dict:
-    """Read ``training.json`` of a complete training, and check the files whose checksums it has.
-
-    Raises
-    ------
-    ValueError
-        there is none, or a file that it names is missing or damaged
-    """
-    folder = Path(folder)
-    path = folder / "training.json"
-    summary = read_json(path)
-    with readable_file(path):
-        checksums = dict(summary["sha256"])
-    for name, checksum in checksums.items():
-        path = folder / name
-        with readable_file(path):
-            if file_fingerprint(path) != checksum:
-                raise file_error(path)
-    return summary

@@ -1,33 +1,38 @@
-"""Experiments: a typed description of a training, which is run, resumed or loaded.
+"""Experiments: typed descriptions of trainings, which are run, resumed, loaded and chosen from.
 
 ``models/<folder>/experiment.json`` holds the description, so that later notebooks need only the
 folder. Equal experiments on equal data have equal fingerprints, by which results refer to them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
-from pydantic import Field
+from accelerate import PartialState
+from pydantic import Field, SerializeAsAny, field_validator
+from sklearn.model_selection import ParameterGrid
 
-from ..core.artifacts import fingerprint_of, folder_lock, note, read_json, write_json
+from ..core.artifacts import fingerprint_of, folder_lock, is_current, note, read_json, write_json
 from ..core.parameters import Config
 from ..core.paths import checked_name
-from ..encoders.base import Encoder
+from ..encoders.base import Encoder, load_tensors
+from ..encoders.lsa import init_as_wccn
 from ..encoders.stream import StreamConfig, build_stream_encoder
-from ..encoders.wccn import init_as_wccn
 from ..evaluation import ranking
 from ..losses import LossConfig, make_loss
 from ..tokens import tokenizer as tokenizers
-from ..tokens.samplers import SamplerConfig, make_sampler
+from ..tokens.batch import training_windows
+from ..tokens.samplers import Sampler, make_sampler, sampler_config
 from ..tokens.store import TokenStore
-from ..tokens.windows import training_windows
 from . import checkpoints
-from .loop import Trainer, TrainingConfig
+from .loop import TrainingConfig
+from .loop import train as train_encoder
 
 VERSION = 4  # raised when the same settings give other weights
 WINDOWS_PER_AUTHOR = 4  # most samples of each training author from which WCCN weights are computed
@@ -40,7 +45,7 @@ class Experiment(Config):
     ----------
     encoder : settings of the encoder that is trained
     loss : the loss and its settings
-    sampler : settings of the sampler that makes the batches
+    sampler : the sampler that makes the batches
     training : settings of the training loop
     seed : seed of the initial weights, of the batches and of the random state of every step
     start : fingerprint of the training whose weights this one begins with; empty for none
@@ -49,11 +54,17 @@ class Experiment(Config):
 
     encoder: StreamConfig
     loss: LossConfig
-    sampler: SamplerConfig
+    sampler: SerializeAsAny[Sampler]
     training: TrainingConfig
     seed: int = Field(0, ge=0)
     start: str = ""
     teacher: str = ""
+
+    @field_validator("sampler", mode="before")
+    @classmethod
+    def _of_its_kind(cls, sampler: Sampler | dict) -> Sampler:
+        # experiment.json holds the settings of a sampler, by its kind
+        return sampler_config(sampler) if isinstance(sampler, dict) else sampler
 
 
 @dataclass(frozen=True)
@@ -66,8 +77,8 @@ class Trained:
     experiment : the description of the training
     history : the learning curve, columns ``step``, ``loss``, ``lr``, ``MRR``, ``R@8``, ``seconds``;
         with test accounts also ``test_MRR`` and ``test_R@8``
-    summary : the content of ``training.json``: ``fingerprint``, ``best_step``, ``best_dev_MRR``,
-        ``seconds``, ``device``, ``seed``, checksums and the settings of the training loop
+    summary : the rest of ``training.json``: ``fingerprint``, ``best_step``, ``best_dev_MRR``,
+        ``seconds``, ``device``, ``seed`` and the settings of the training loop
     folder : the folder in which all of it is saved
     """
 
@@ -140,7 +151,6 @@ def run_experiment(
     ranked = list(dev) if isinstance(dev, Sequence) else [dev]
     fingerprint = _fingerprint(experiment, [train, *ranked], encoder)
     folder = _model_folder(Path(models), name, fingerprint)
-    begin = _first_weights(encoder, experiment, train, start)
     if loss is None:
         settings = experiment.loss.settings
         loss = make_loss(experiment.loss.name, train.authors, encoder.dim, **settings)
@@ -149,60 +159,51 @@ def run_experiment(
     if config.epochs:
         config = config.in_steps(train.posts, int(draw(0).mask.sum()))
 
-    trainer = Trainer(encoder, loss, config, experiment.seed, folder, fingerprint)
-    with _writer_lock(trainer):
-        if trainer.accelerator.is_main_process:  # one of several processes writes the files
-            _model_folder(Path(models), name, fingerprint)  # again, after another training
-            write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
-            if tokenizer:
-                tokenizers.save_tokenizer(tokenizer, folder)
-        history = trainer.train(draw, _score(ranked, experiment.sampler), begin)
+    process = PartialState(cpu=not torch.cuda.is_available())
+    with _writer_lock(folder, process):
+        if not is_current(folder / checkpoints.SUMMARY, fingerprint):
+            if process.is_main_process:  # one of several processes writes the files
+                _model_folder(Path(models), name, fingerprint)  # again, after another training
+                write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
+                if tokenizer:
+                    tokenizers.save_tokenizer(tokenizer, folder)
+            encoder.to(process.device)
+            _set_first_weights(encoder, experiment, train, start)
+            score = dev_score(ranked, experiment.sampler)
+            train_encoder(encoder, loss, config, experiment.seed, folder, fingerprint, draw, score)
         note(folder)
-        summary = checkpoints.read_summary(folder)
-    return Trained(encoder.eval(), experiment, history, summary, folder)
+        return _opened(encoder, experiment, folder)
 
 
-def _writer_lock(trainer):
+def _writer_lock(folder, process):
     """Return a context that keeps other trainings from the folder of this one.
 
     One of several processes writes the files, and so holds the lock. It does not wait for another
     training, since the other processes would wait for it, and have read the files too early.
     """
-    if not trainer.accelerator.is_main_process:
+    if not process.is_main_process:
         return nullcontext()
-    return folder_lock(trainer.folder, wait=trainer.accelerator.num_processes == 1)
+    return folder_lock(folder, wait=process.num_processes == 1)
 
 
 def _new_encoder(experiment, description, tokenizer):
     """Build an encoder for the tokens that ``experiment.json`` describes."""
-    vocabulary = description["vocabulary"]
-    topics = description["topics"]
-    return build_stream_encoder(experiment.encoder, vocabulary, topics, experiment.seed, tokenizer)
+    sizes = (description["vocabulary"], description["topics"])
+    return build_stream_encoder(experiment.encoder, *sizes, experiment.seed, tokenizer)
 
 
-def _first_weights(encoder, experiment, train, start):
-    """Load the weights of another training into the encoder, or return how to initialise it.
-
-    The return value is a function to call before the first step, which sets the projection to WCCN,
-    or raises ValueError where that training is missing; None where nothing is to be done.
-    """
+def _set_first_weights(encoder, experiment, train, start):
+    """Give an encoder the weights of another training, or a projection that is WCCN."""
     if start:
         encoder.load_state_dict(start.encoder.state_dict())
-        return None
-    if experiment.start:
-        return partial(_refuse_start, experiment.start)
-    if experiment.encoder.projection != "wccn":
-        return None
-    sampler = experiment.sampler
-    windows = training_windows(train, sampler.max_posts, WINDOWS_PER_AUTHOR)
-    return partial(init_as_wccn, encoder, windows, sampler.max_tokens)
-
-
-def _refuse_start(fingerprint):
-    raise ValueError(
-        f"the training begins with the weights of another one, {fingerprint}: pass that one as "
-        "start=load_trained(...)"
-    )
+    elif experiment.start:
+        raise ValueError(
+            f"the training begins with the weights of another one, {experiment.start}: pass that "
+            "one as start=load_trained(...)"
+        )
+    elif experiment.encoder.projection == "wccn":
+        windows = training_windows(train, experiment.sampler.max_posts, WINDOWS_PER_AUTHOR)
+        init_as_wccn(encoder, windows, experiment.sampler.max_tokens)
 
 
 def _fingerprint(experiment, stores, encoder):
@@ -242,7 +243,7 @@ def load_trained(folder: str | Path, store: TokenStore) -> Trained:
         list
     """
     folder = Path(folder)
-    summary = checkpoints.read_summary(folder)
+    read_json(folder / checkpoints.SUMMARY)  # is there: the training is complete
     description = read_json(folder / "experiment.json")
     if description["encoding"] != store.meta["encoding"]:
         raise ValueError(
@@ -254,41 +255,151 @@ def load_trained(folder: str | Path, store: TokenStore) -> Trained:
     if (folder / "tokenizer.json").exists():
         tokenizer = tokenizers.load_tokenizer(folder)
     encoder = _new_encoder(experiment, description, tokenizer)
-    checkpoints.load_weights(encoder, folder / "best.safetensors")
+    return _opened(encoder, experiment, folder)
+
+
+def _opened(encoder, experiment, folder):
+    """Load the best weights of a complete training into its encoder."""
+    summary = read_json(folder / checkpoints.SUMMARY)
+    path = folder / checkpoints.BEST
+    weights, _ = checkpoints.read_checkpoint(path)
+    load_tensors(encoder, weights, path)
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
-    history = pd.read_csv(folder / "history.csv")
+    history = pd.DataFrame(summary.pop("history"))
     return Trained(encoder.eval(), experiment, history, summary, folder)
 
 
-def _score(ranked, sampler):
-    """Return a function from an encoder to its metrics on dev, and on test authors if given."""
-    dev_metrics, *tests = [dev_score(store, sampler) for store in ranked]
-
-    def score(encoder):
-        metrics = dev_metrics(encoder)
-        for test_metrics in tests:
-            tested = test_metrics(encoder)
-            metrics |= {f"test_{name}": value for name, value in tested.items()}
-        return metrics
-
-    return score
-
-
-def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], dict[str, float]]:
-    """Return a function from an encoder to MRR and R@8 on a store's authors.
+def dev_score(
+    stores: Sequence[TokenStore], sampler: Sampler
+) -> Callable[[Encoder], dict[str, float]]:
+    """Return a function from an encoder to MRR and R@8 on the authors of stores.
 
     An author's first posts are a query, and the last posts are a target; both have ``max_posts`` of
     the sampler. Authors with too few posts for both are left out.
 
     Parameters
     ----------
-    store : the token store of the dev authors
-    sampler : settings of the sampler of the training, of which posts and tokens are used
+    stores : the token store of the dev authors, and perhaps that of test authors, whose metrics
+        have names such as ``test_MRR``
+    sampler : the sampler of the training, of which posts and tokens are used
     """
-    trials = ranking.ranking_trials(store, sampler.max_posts)
-    return partial(_dev_metrics, trials=trials, max_tokens=sampler.max_tokens)
+    trials = [ranking.ranking_trials(store, sampler.max_posts) for store in stores]
+    return partial(_ranking_metrics, trials=trials, max_tokens=sampler.max_tokens)
 
 
-def _dev_metrics(encoder, trials, max_tokens):
-    metrics, *_ = ranking.evaluate_ranking(encoder, trials, max_tokens, resamples=0)
-    return metrics.value[["MRR", "R@8"]].to_dict()
+def _ranking_metrics(encoder, trials, max_tokens):
+    values = {}
+    for prefix, trials_of_store in zip(("", "test_"), trials):
+        metrics, *_ = ranking.evaluate_ranking(encoder, trials_of_store, max_tokens, resamples=0)
+        values |= metrics.value[["MRR", "R@8"]].add_prefix(prefix).to_dict()
+    return values
+
+
+def settings_grid(
+    settings: dict[str, Any],
+    where: str = "settings",
+    may_be_lists: Collection[str] | None = None,
+) -> list[dict[str, Any]]:
+    """Return one dict of settings for every combination of values.
+
+    Parameters
+    ----------
+    settings : setting -> value, or a list of the values to combine
+    where : the name of the settings, the start of an error's message
+    may_be_lists : the settings that may be lists; by default all
+
+    Raises
+    ------
+    ValueError
+        a list is empty, holds a value twice, or is not among those that may be lists
+    """
+    choices = {
+        key: value if isinstance(value, list) else [value] for key, value in settings.items()
+    }
+    for key, values in choices.items():
+        if may_be_lists is not None and len(values) > 1 and key not in may_be_lists:
+            raise ValueError(f"{where}: {key!r} must be a single value, not {values}")
+        if any(value in values[:number] for number, value in enumerate(values)):
+            raise ValueError(f"{where}: {key!r} holds a value twice: {values}")
+    return list(ParameterGrid(choices))
+
+
+def experiments_of(
+    encoder: StreamConfig,
+    sampler: Sampler,
+    loss: str,
+    settings: dict[str, Any],
+    training: dict[str, Any],
+) -> list[Experiment]:
+    """Return one experiment for every combination of settings of loss and training.
+
+    Parameters
+    ----------
+    encoder : the encoder of all experiments
+    sampler : the sampler of all experiments
+    loss : name of the loss of all experiments
+    settings : settings of the loss; a list stands for several values
+    training : settings of TrainingConfig; a list stands for several values
+
+    Raises
+    ------
+    ValueError
+        a list is empty, or a setting is not valid
+    """
+    experiments = []
+    for loss_settings, schedule in product(
+        settings_grid(settings, f"settings of loss {loss!r}"), settings_grid(training, "training")
+    ):
+        experiment = Experiment(
+            encoder=encoder,
+            sampler=sampler,
+            loss=LossConfig.of({"name": loss, "settings": loss_settings}, loss),
+            training=TrainingConfig.of(schedule, "training"),
+        )
+        experiments.append(experiment)
+    return experiments
+
+
+def select_best(
+    experiments: Sequence[Experiment],
+    seed: int,
+    train_one: Callable[[Experiment], Trained],
+    score: Callable[[Encoder], float],
+) -> Trained:
+    """Train all experiments, and return the training with the highest score.
+
+    Parameters
+    ----------
+    experiments : one or more experiments; a single one is trained and not scored
+    seed : seed of all trainings, in place of that of the experiments
+    train_one : function that trains an experiment
+    score : function from a trained encoder to its score on dev; the first training wins a tie
+    """
+    trainings = [
+        train_one(experiment.model_copy(update={"seed": seed})) for experiment in experiments
+    ]
+    if len(trainings) == 1:
+        return trainings[0]
+    scores = [score(trained.encoder) for trained in trainings]
+    return trainings[scores.index(max(scores))]
+
+
+def dev_recall(dev: TokenStore, max_tokens: int = 32) -> Callable[[Encoder], float]:
+    """Return a function from an encoder to R@8 of retrieval among the documents of a store.
+
+    Parameters
+    ----------
+    dev : the token store of dev, in which each post is a document
+    max_tokens : how many tokens of each document are read
+
+    References
+    ----------
+    sawatphol2022 Appendix A.4, which chooses settings by R@8.
+    """
+    trials = ranking.retrieval_trials(dev)
+    return partial(_recall, trials=trials, max_tokens=max_tokens)
+
+
+def _recall(encoder, trials, max_tokens):
+    metrics, *_ = ranking.evaluate_retrieval(encoder, trials, max_tokens, resamples=0)
+    return metrics.value["R@8"]

@@ -3,10 +3,10 @@
 The batch of a step, its learning rate and its random state are functions of (seed, step), so on CPU
 a run that was killed and started again ends with the same weights as one that was not.
 
-The folder of a training has ``last.safetensors``, the latest weights (of the encoder, and of a loss
-with parameters) and the state of the optimizer; ``best.safetensors``, the encoder's weights with
-the best dev score; ``history.csv``, the learning curve; and, once training is complete,
-``training.json``. All have checksums, and a damaged file is neither loaded nor trained on.
+The folder of a training has ``last.safetensors``, all that is needed to go on, until it is
+complete. It then has ``best.safetensors``, the encoder's weights with the best dev score, and
+``training.json``, with the learning curve. All have checksums, and a damaged file is neither loaded
+nor trained on.
 """
 
 import math
@@ -15,19 +15,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-import pandas as pd
 import torch
+import torch.distributed as dist
 from accelerate import Accelerator
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
-from ..core.artifacts import atomic_write, file_fingerprint, is_current, write_json
 from ..core.parameters import Config
 from ..core.progress import progress_bar
 from ..tokens.batch import Batch
 from . import checkpoints
-from .distributed import device_name, gather_with_gradient
-from .grad_cache import GradCache
 
 
 class TrainingConfig(Config):
@@ -49,9 +47,9 @@ class TrainingConfig(Config):
     clip : norm of all gradients together, above which they are scaled down
     eval_every : number of steps between evaluations on dev, each with a checkpoint; the last step
         is always evaluated
-    precision : "bf16" or "fp16" for mixed precision on CUDA; "no" for float32, also on CPU
+    precision : "bf16" for mixed precision on CUDA; "no" for float32, also on CPU
     micro_batch_size : number of samples of a batch that are encoded at once, to save memory; 0
-        encodes all at once. See :class:`helpers.training.grad_cache.GradCache`
+        encodes all at once. See :class:`GradCache`
     """
 
     steps: int | None = Field(None, ge=1, le=10**9)
@@ -63,7 +61,7 @@ class TrainingConfig(Config):
     weight_decay: float = Field(0.01, ge=0, le=100)
     clip: float = Field(1.0, gt=0, le=1e9)
     eval_every: int = Field(100, ge=1, le=10**9)
-    precision: Literal["no", "bf16", "fp16"] = "no"
+    precision: Literal["no", "bf16"] = "no"
     micro_batch_size: int = Field(0, ge=0, le=2**26)
 
     @model_validator(mode="after")
@@ -97,8 +95,49 @@ class TrainingConfig(Config):
         return self.lr
 
 
-class Trainer:
-    """Train an encoder in place, step by step, and save what is needed to resume.
+class GradCache(nn.Module):
+    """Encode a batch in parts, for a loss over more samples than the memory holds.
+
+    The activations of a part are not kept; they are computed again, with the same random numbers,
+    when its gradient is needed. At the cost of a second forward pass this gives the embeddings and
+    the gradients of the whole batch.
+
+    Parameters
+    ----------
+    encoder : module from a batch of B samples to their embeddings (B, D)
+    micro_batch_size : number of samples in a part; the last part may have fewer
+
+    References
+    ----------
+    Gao et al., Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup, RepL4NLP
+    2021.
+    """
+
+    def __init__(self, encoder: nn.Module, micro_batch_size: int):
+        super().__init__()
+        self.encoder = encoder
+        self.micro_batch_size = micro_batch_size
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return the embeddings (B, D) of a batch of B samples."""
+        embeddings = []
+        for begin in range(0, len(batch), self.micro_batch_size):
+            part = batch[begin : begin + self.micro_batch_size]
+            embeddings.append(checkpoint(self.encoder, part, use_reentrant=False))
+        return torch.cat(embeddings)
+
+
+def train(
+    encoder: nn.Module,
+    loss: Callable[..., Tensor],
+    config: TrainingConfig,
+    seed: int,
+    folder: Path,
+    fingerprint: str,
+    draw: Callable[[int], Batch],
+    score: Callable[[nn.Module], dict[str, float]],
+) -> None:
+    """Train an encoder in place, or continue an interrupted training, and save its best weights.
 
     Parameters
     ----------
@@ -108,226 +147,145 @@ class Trainer:
         begin with the same weights on every process
     config : the settings of the training, with ``steps``
     seed : seed of the random state of every step, used together with the number of the step
-    folder : the folder of checkpoints and learning curve
-    fingerprint : hash of everything that this training is made from; files in the folder with
-        another one are overwritten
+    folder : the folder of the training
+    fingerprint : hash of everything that this training is made from; the state of a training with
+        another one is overwritten
+    draw : function from a step, counted from 0, to its batch, the same on every process. Each of
+        several processes encodes its share, and the loss gets all embeddings, with gradients;
+        samples beyond equal shares are left out
+    score : function from the encoder to dev metrics, a dict with "MRR", of which the highest is
+        best
+
+    Raises
+    ------
+    FloatingPointError
+        loss or weights are not finite; the last good state stays
+    ValueError
+        the encoder gives vectors that are not finite
     """
+    # without cpu=True, several processes without a GPU would not find each other
+    accelerator = Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=config.precision)
+    # A loss with parameters needs no wrapper that averages over processes: every process computes
+    # the whole loss, so its gradients are equal on all of them.
+    learned_loss = loss if isinstance(loss, nn.Module) else nn.Module()
+    trained = nn.ModuleDict({"encoder": encoder, "loss": learned_loss}).to(accelerator.device)
+    reader = encoder
+    if config.micro_batch_size:
+        reader = GradCache(encoder, config.micro_batch_size)
+    reader, optimizer = accelerator.prepare(reader, _make_optimizer(trained, config))
 
-    def __init__(
-        self,
-        encoder: nn.Module,
-        loss: Callable[..., Tensor],
-        config: TrainingConfig,
-        seed: int,
-        folder: Path,
-        fingerprint: str,
-    ):
-        # without cpu=True, several processes without a GPU would not find each other
-        self.accelerator = Accelerator(
-            cpu=not torch.cuda.is_available(), mixed_precision=config.precision
-        )
-        self.encoder = encoder.to(self.accelerator.device)
-        self.loss = loss
-        self.config = config
-        self.seed = seed
-        self.folder = Path(folder)
-        self.fingerprint = fingerprint
+    path = Path(folder) / "last.safetensors"
+    state = checkpoints.TrainingState(path, fingerprint, trained, optimizer)
+    _take_steps(accelerator, reader, loss, state, config, seed, draw, score)
+    # without this the encoder would still compute in mixed precision
+    accelerator.unwrap_model(reader, keep_fp32_wrapper=False)
+    if accelerator.is_main_process:
+        device = device_name(accelerator.device)
+        state.complete({**config.model_dump(), "seed": seed, "device": device})
+    accelerator.wait_for_everyone()
 
-    def train(
-        self,
-        draw: Callable[[int], Batch],
-        score: Callable[[nn.Module], dict[str, float]],
-        begin: Callable[[], None] | None = None,
-    ) -> pd.DataFrame:
-        """Train, and leave the encoder with the weights that scored best on dev.
 
-        A complete training with the same fingerprint is loaded, and an interrupted one continues.
+def _make_optimizer(trained, config):
+    settings = {"lr": config.lr, "weight_decay": config.weight_decay}
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(trained.parameters(), momentum=0.9, **settings)
+    return torch.optim.AdamW(trained.parameters(), fused=True, **settings)
 
-        Parameters
-        ----------
-        draw : function from a step, counted from 0, to its batch, the same on every process. Each
-            of several processes encodes its share, and the loss gets all embeddings, with
-            gradients; samples beyond equal shares are left out
-        score : function from the encoder to dev metrics, a dict with "MRR", of which the highest is
-            best
-        begin : called before step 0, and not when an interrupted training continues
 
-        Returns
-        -------
-        the learning curve, one row per evaluation
+def _take_steps(accelerator, reader, loss, state, config, seed, draw, score):
+    """Train from the step of a state to the last one; save the state at every evaluation."""
+    done = 0
+    seconds_before = 0.0
+    if state.history:
+        done = state.history[-1]["step"]
+        seconds_before = state.history[-1]["seconds"]
+        print(f"continuing from step {done}")
+    started = time.perf_counter()
+    bar = progress_bar(
+        range(done, config.steps),
+        total=config.steps,
+        initial=done,
+        progress=accelerator.is_main_process,  # only one of several processes shows a bar
+        desc="training",
+    )
+    losses = []
+    for step in bar:
+        reader.train()  # as score() puts the encoder into eval mode
+        torch.manual_seed(hash((seed, step, accelerator.process_index)))
+        (group,) = state.optimizer.param_groups
+        group["lr"] = config.learning_rate(step)
+        losses.append(_take_step(accelerator, reader, loss, state.optimizer, draw(step), config))
+        if (step + 1) % config.eval_every and step + 1 < config.steps:
+            continue
 
-        Raises
-        ------
-        FloatingPointError
-            loss or weights are not finite; the last good checkpoint stays
-        ValueError
-            a complete training is damaged, or the encoder gives vectors that are not finite
-        """
-        if is_current(self.folder / "training.json", self.fingerprint):
-            checkpoints.read_summary(self.folder)
-            return self._load_best()
-        # every process must have looked for training.json before the main process removes it
-        self.accelerator.wait_for_everyone()
-        if self.accelerator.is_main_process:
-            # it is of another training, whose files are now overwritten
-            (self.folder / "training.json").unlink(missing_ok=True)
-
-        self._prepare()
-        step, history = checkpoints.resume_training(
-            self.folder, self.fingerprint, self._trained, self._optimizer, self.accelerator.scaler
-        )
-        if step:
-            print(f"continuing from step {step}")
-        elif begin:
-            begin()
-        self._take_steps(draw, score, step, history)
-
-        if self.accelerator.is_main_process:
-            write_json(self.folder / "training.json", self._summary(history))
-        self.accelerator.wait_for_everyone()
-        # without this the encoder would still compute in mixed precision
-        self.accelerator.unwrap_model(self._wrapped, keep_fp32_wrapper=False)
-        return self._load_best()
-
-    def _prepare(self):
-        """Make the optimizer, and wrap the encoder for the processes and the precision."""
-        # A loss with parameters needs no wrapper that averages over processes: every process
-        # computes the whole loss, so its gradients are equal on all of them.
-        learned_loss = nn.Module()
-        if isinstance(self.loss, nn.Module):
-            learned_loss = self.loss.to(self.accelerator.device)
-        self._trained = nn.ModuleDict({"encoder": self.encoder, "loss": learned_loss})
-
-        config = self.config
-        parameters = self._trained.parameters()
-        settings = {"lr": config.lr, "weight_decay": config.weight_decay}
-        if config.optimizer == "sgd":
-            optimizer = torch.optim.SGD(parameters, momentum=0.9, **settings)
-        else:
-            optimizer = torch.optim.AdamW(parameters, fused=True, **settings)
-
-        encoder = self.encoder
-        if config.micro_batch_size:
-            encoder = GradCache(encoder, config.micro_batch_size)
-        self._wrapped, self._optimizer = self.accelerator.prepare(encoder, optimizer)
-
-    def _take_steps(self, draw, score, step, history):
-        """Train from ``step`` to the last step; add a row to ``history`` at every evaluation."""
-        seconds_before = history[-1]["seconds"] if history else 0.0
-        started = time.perf_counter()
-        bar = progress_bar(
-            total=self.config.steps,
-            initial=step,
-            progress=self.accelerator.is_main_process,  # only one of several processes shows a bar
-            desc="training",
-        )
+        row = {
+            "step": step + 1,
+            "loss": _mean(losses, step + 1, config),
+            "lr": config.learning_rate(step),
+            **score(state.trained["encoder"]),
+            "seconds": round(seconds_before + time.perf_counter() - started, 1),
+        }
         losses = []
-        self._wrapped.train()
-        while step < self.config.steps:
-            losses.append(self._step(draw(step), step))
-            step += 1
-            bar.update()
-            if step % self.config.eval_every and step < self.config.steps:
-                continue
+        state.add(row)
+        if accelerator.is_main_process:
+            state.save()
+        bar.set_postfix(loss=f"{row['loss']:.3f}", dev_MRR=f"{row['MRR']:.3f}")
+        accelerator.wait_for_everyone()
 
-            row = {
-                "step": step,
-                "loss": self._mean(losses, step),
-                "lr": self.config.learning_rate(step - 1),
-                **score(self.encoder),
-                "seconds": round(seconds_before + time.perf_counter() - started, 1),
-            }
-            losses = []
-            self._wrapped.train()  # as score() has put the encoder into eval mode
-            if self.accelerator.is_main_process:
-                self._save(row, history)
-            bar.set_postfix(loss=f"{row['loss']:.3f}", dev_MRR=f"{row['MRR']:.3f}")
-            self.accelerator.wait_for_everyone()
-        bar.close()
 
-    def _step(self, batch, step):
-        """Take one step; return the loss of the whole batch."""
-        accelerator = self.accelerator
-        torch.manual_seed(hash((self.seed, step, accelerator.process_index)))
-        (group,) = self._optimizer.param_groups
-        group["lr"] = self.config.learning_rate(step)
+def _take_step(accelerator, reader, loss, optimizer, batch, config):
+    """Take one step; return the loss of the whole batch."""
+    share = len(batch) // accelerator.num_processes
+    rows = share * accelerator.num_processes  # samples beyond equal shares are left out
+    batch = batch.to(accelerator.device)[:rows]
+    first = accelerator.process_index * share
+    with accelerator.autocast():
+        embeddings = reader(batch[first : first + share])
+    embeddings = _gather_with_gradient(embeddings)
+    if getattr(loss, "needs_batch", False):
+        value = loss(embeddings, batch.authors, batch)
+    else:
+        value = loss(embeddings, batch.authors)
 
-        share = len(batch) // accelerator.num_processes
-        rows = share * accelerator.num_processes  # samples beyond equal shares are left out
-        batch = batch.to(accelerator.device)[:rows]
-        first = accelerator.process_index * share
-        with accelerator.autocast():
-            embeddings = self._wrapped(batch[first : first + share])
-        embeddings = gather_with_gradient(embeddings)
-        if getattr(self.loss, "needs_batch", False):
-            loss = self.loss(embeddings, batch.authors, batch)
-        else:
-            loss = self.loss(embeddings, batch.authors)
+    accelerator.backward(value)
+    accelerator.clip_grad_norm_(optimizer.param_groups[0]["params"], config.clip)
+    optimizer.step()
+    optimizer.zero_grad()
+    return value.detach()
 
-        accelerator.backward(loss)
-        accelerator.clip_grad_norm_(group["params"], self.config.clip)
-        self._optimizer.step()
-        self._optimizer.zero_grad()
-        return loss.detach()
 
-    def _mean(self, losses, step):
-        """Return the mean of ``losses``, those of the last steps before ``step``.
+def _gather_with_gradient(embeddings):
+    """Gather the embeddings of all processes, such that each process gets its share of gradients.
 
-        FloatingPointError names the first step, counted from 1, whose loss is not finite.
-        """
-        values = torch.stack(losses)
-        not_finite = (~values.isfinite()).nonzero()
-        if len(not_finite):
-            place = int(not_finite[0])
-            wrong_step = step - len(losses) + place
-            raise FloatingPointError(
-                f"the loss became {values[place].item()} in step {wrong_step + 1} at learning rate "
-                f"{self.config.learning_rate(wrong_step):g}: lower lr or raise warmup"
-            )
-        return values.mean().item()
+    Every process computes the same loss, and the backward pass sums the gradients of all of them;
+    the mean over processes in DistributedDataParallel then divides by their number again.
+    """
+    if not (dist.is_available() and dist.is_initialized()):
+        return embeddings
+    from torch.distributed.nn.functional import all_gather
 
-    def _save(self, row, history):
-        """Save the encoder if ``row`` has the best score, then the learning curve and a checkpoint.
+    return torch.cat(all_gather(embeddings.contiguous()))
 
-        ``row`` is appended to ``history``.
-        """
-        best_before = max((past["MRR"] for past in history), default=-math.inf)
-        if row["MRR"] > best_before:
-            weights = self.encoder.state_dict(prefix="encoder.")
-            state = {"step": row["step"]}
-            checkpoints.save_checkpoint(self.folder / "best.safetensors", weights, state)
 
-        history.append(row)
-        with atomic_write(self.folder / "history.csv") as partial:
-            pd.DataFrame(history).to_csv(partial, index=False)
+def _mean(losses, step, config):
+    """Return the mean of ``losses``, those of the last steps before ``step``.
 
-        tensors = checkpoints.optimizer_tensors(self._optimizer)
-        tensors.update(self._trained.state_dict())
-        scaler = self.accelerator.scaler
-        state = {
-            "fingerprint": self.fingerprint,
-            "history": checkpoints.history_fingerprint(history),
-            "scaler": scaler and scaler.state_dict(),
-            "step": row["step"],
-        }
-        checkpoints.save_checkpoint(self.folder / "last.safetensors", tensors, state)
+    FloatingPointError names the first step, counted from 1, whose loss is not finite.
+    """
+    values = torch.stack(losses)
+    not_finite = (~values.isfinite()).nonzero()
+    if len(not_finite):
+        place = int(not_finite[0])
+        wrong_step = step - len(losses) + place
+        raise FloatingPointError(
+            f"the loss became {values[place].item()} in step {wrong_step + 1} at learning rate "
+            f"{config.learning_rate(wrong_step):g}: lower lr or raise warmup"
+        )
+    return values.mean().item()
 
-    def _summary(self, history):
-        """Return the content of ``training.json``, with checksums of best weights and curve."""
-        best = max(history, key=lambda row: row["MRR"])
-        files = ("best.safetensors", "history.csv")
-        return {
-            "fingerprint": self.fingerprint,
-            **self.config.model_dump(),
-            "seed": self.seed,
-            "best_step": best["step"],
-            "best_dev_MRR": best["MRR"],
-            "seconds": history[-1]["seconds"],
-            "device": device_name(self.accelerator.device),
-            "sha256": {name: file_fingerprint(self.folder / name) for name in files},
-        }
 
-    def _load_best(self):
-        # loads the best weights into the encoder, and returns the learning curve
-        checkpoints.load_weights(self.encoder, self.folder / "best.safetensors")
-        return pd.read_csv(self.folder / "history.csv")
+def device_name(device: torch.device) -> str:
+    """Return the name of a device, to print beside a time: the GPU's, or "cpu" and its threads."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"cpu, {torch.get_num_threads()} threads"

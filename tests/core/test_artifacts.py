@@ -278,7 +278,7 @@ def test_files_that_are_made_are_noted_with_those_of_folders(tmp_path, monkeypat
     write_json(run / "card.json", {})
     with atomic_write(run / "model") as partial:
         partial.mkdir()
-        for name in ("best", "last.safetensors", ".hidden"):
+        for name in ("best", ".hidden"):
             (partial / name).write_text("four")
     with atomic_write(tmp_path / "of another run") as partial:
         partial.write_text("x")

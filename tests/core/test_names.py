@@ -24,7 +24,7 @@ from helpers.core.names import (
     short_name,
 )
 from helpers.encoders.baselines import BASELINES
-from helpers.encoders.side_features import FEATURES
+from helpers.encoders.parts import FEATURES
 from helpers.encoders.stream import PRESETS, StreamConfig
 from helpers.losses import LOSSES
 

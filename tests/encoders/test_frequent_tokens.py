@@ -9,12 +9,10 @@ import torch
 
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import FREQUENT, fit_baseline
-from helpers.encoders.frequent_tokens import FrequentTokens
-from helpers.encoders.lsa import LSAEncoder
-from helpers.tokens.batch import PAD
+from helpers.encoders.lsa import FrequentTokens, LSAEncoder
+from helpers.tokens.batch import PAD, training_windows
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
-from helpers.tokens.windows import training_windows
 from tests.factories import styled_posts
 
 

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from helpers.encoders import wccn
+from helpers.encoders import lsa
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import BASELINES, fit_baseline, fusion_members
-from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.profiles import HourProfile
+from helpers.encoders.lsa import WCCN, HourProfile, LSAEncoder, wccn_matrix
 from helpers.encoders.tfidf import count_matrix, ngram_counts
-from helpers.encoders.wccn import WCCN, wccn_matrix
+from helpers.tokens.batch import training_windows
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
-from helpers.tokens.windows import training_windows
 from tests.factories import styled_posts
 
 BUCKETS = 500
@@ -92,17 +90,21 @@ def test_hours_are_mean_waves_of_the_real_posts(batch):
         np.testing.assert_allclose(hours[row], waves, atol=1e-6)
 
 
-def test_whitening_makes_the_within_author_covariance_the_identity(monkeypatch):
-    monkeypatch.setattr(wccn, "IDENTITY_SHARE", 0.0)
+@pytest.mark.parametrize("share", [0.0, lsa.IDENTITY_SHARE])
+def test_whitening_makes_the_blended_covariance_the_identity(monkeypatch, share):
+    """(1 - share) of the covariance within authors, and share of its mean variance everywhere."""
+    monkeypatch.setattr(lsa, "IDENTITY_SHARE", share)
     rng = np.random.default_rng(0)
     author = np.repeat(np.arange(200), 6)
     vectors = rng.normal(size=(200, 5))[author] * 3 + rng.normal(size=(1200, 5)) @ rng.normal(
         size=(5, 5)
     )
-    whitened = vectors @ wccn_matrix(vectors, author)
-    means = np.stack([whitened[author == number].mean(0) for number in range(200)])
-    deviation = whitened - means[author]
-    np.testing.assert_allclose(deviation.T @ deviation / len(deviation), np.eye(5), atol=1e-8)
+    means = np.stack([vectors[author == number].mean(0) for number in range(200)])
+    deviation = vectors - means[author]
+    covariance = deviation.T @ deviation / len(deviation)
+    blend = (1 - share) * covariance + share * np.eye(5) * np.trace(covariance) / 5
+    whiten = wccn_matrix(vectors, author)
+    np.testing.assert_allclose(whiten.T @ blend @ whiten, np.eye(5), atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["lsa", "hours", "topics"])

@@ -13,12 +13,12 @@ from helpers.core import paths
 from helpers.encoders import pretrained
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import BASELINES, check_installed, fit_baseline, zero_shot
-from helpers.encoders.pooling import LUARPooling
+from helpers.encoders.parts import LUARPooling
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import LossConfig
 from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples
-from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes, HuggingFace
 from helpers.training import experiment as door
@@ -331,7 +331,7 @@ def test_it_can_be_trained_further(folder, write_posts, tmp_path):
         encoder=stream_config(**STREAM | {"model": str(folder)}),
         loss=LossConfig(name="supcon"),
         training=door.TrainingConfig(steps=2, lr=1e-3, eval_every=2),
-        sampler=SamplerConfig(
+        sampler=AuthorSampler(
             authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=20
         ),
     )

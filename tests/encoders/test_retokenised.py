@@ -15,15 +15,14 @@ from helpers.encoders.baselines import (
     fit_baseline,
     zero_shot,
 )
+from helpers.encoders.lsa import WCCN, init_as_wccn
 from helpers.encoders.stream import build_stream_encoder, stream_config
-from helpers.encoders.wccn import WCCN, init_as_wccn
 from helpers.losses import LossConfig
 from helpers.tokens import pretrained_tokenizers
-from helpers.tokens.batch import Samples
-from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.batch import Samples, training_windows
+from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes, HuggingFace
-from helpers.tokens.windows import training_windows
 from helpers.training import experiment as door
 from tests.factories import store_in_memory, styled_posts
 
@@ -190,7 +189,7 @@ def test_a_tuned_model_comes_back_with_the_tokenizer_of_its_store(folder, store,
         ),
         loss=LossConfig(name="supcon"),
         training=door.TrainingConfig(steps=2, lr=1e-3, eval_every=2),
-        sampler=SamplerConfig(
+        sampler=AuthorSampler(
             authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=20
         ),
     )

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.encoders.base import embed
-from helpers.encoders.chunk_mean import ChunkMean
-from helpers.encoders.pooling import POOLINGS
-from helpers.encoders.side_features import FEATURES
+from helpers.encoders.base import ChunkMean, embed
+from helpers.encoders.parts import FEATURES, POOLINGS
 from helpers.encoders.stream import PRESETS, build_stream_encoder, parameter_counts, stream_config
 from helpers.encoders.text_cnn import TextCNN
 from helpers.tokens.batch import PAD, Batch, Samples

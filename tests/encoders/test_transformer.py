@@ -8,12 +8,11 @@ import torch
 from torch.nn.functional import normalize
 
 from helpers.encoders import transformer
-from helpers.encoders.base import embed
-from helpers.encoders.chunk_mean import ChunkMean
+from helpers.encoders.base import ChunkMean, embed
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples, make_batch
-from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.tokens.tokenizer import HuggingFace, load_tokenizer, prepare_text
 from tests.factories import store_in_memory
 
@@ -158,7 +157,7 @@ def test_buckets_hold_everything_once_and_no_more_than_they_should(store, monkey
 
 def two_each(store):
     settings = {"authors_per_batch": 4, "samples_per_author": 2, "max_posts": 1, "max_tokens": 40}
-    return make_sampler(SamplerConfig(**settings), store, 0)(0)
+    return make_sampler(AuthorSampler(**settings), store, 0)(0)
 
 
 def test_gradients_reach_every_weight_and_raw_vectors_keep_their_length(store):

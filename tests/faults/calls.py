@@ -18,7 +18,7 @@ from helpers.sources.demo import write_demo_csv
 from helpers.splits import RULES
 from helpers.splits.assignment import make_split
 from helpers.tokens import tokenizer
-from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store, list_topics
 from helpers.training.experiment import Experiment, TrainingConfig, run_experiment
 from tests.faults.hook.sitecustomize import Faults
@@ -66,7 +66,7 @@ def training(run):
     experiment = Experiment(
         encoder=stream_config(features="TP", **ENCODER),
         loss=LossConfig(name="supcon"),
-        sampler=SamplerConfig.of(SAMPLER, "sampler"),
+        sampler=AuthorSampler.of(SAMPLER),
         training=TrainingConfig.of(TRAINING, "training"),
     )
     trained = run_experiment(experiment, stores["train"], stores["dev"], run.models, NAME)

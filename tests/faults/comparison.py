@@ -46,10 +46,12 @@ def contents(folder, results_only=False):
 
 def shared_bytes(path):
     """Return what two runs share of a file."""
-    if path.name in ("results.csv", "history.csv"):
+    if path.name == "results.csv":
         return without_seconds(path).encode()
     if path.name == "training.json" or path.parent.name == "results":
         description = json.loads(path.read_text("utf-8"))
+        for row in description.get("history", []):
+            del row["seconds"]
         return json.dumps(
             {key: description[key] for key in description if key not in TIMES}
         ).encode()

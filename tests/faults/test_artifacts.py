@@ -30,7 +30,7 @@ from helpers.losses import LossConfig
 from helpers.runs.stages import ensure
 from helpers.splits import TimeSplit
 from helpers.splits.assignment import make_split
-from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store, list_topics, open_store
 from helpers.tokens.tokenizer import load_tokenizer, prepare_text
 from helpers.training.experiment import Experiment, TrainingConfig, load_trained, run_experiment
@@ -59,7 +59,7 @@ network = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16}
 experiment = Experiment(
     encoder=stream_config(features="TP", **network),
     loss=LossConfig(name="supcon"),
-    sampler=SamplerConfig(
+    sampler=AuthorSampler(
         authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=8
     ),
     training=TrainingConfig(steps=6, lr=0.003, eval_every=2),
@@ -83,7 +83,7 @@ write_answers(files.folder / "answers/ranks.jsonl", 1 / ranks)
 """
 CELLS = {"01_collect": COLLECT, "02_tokens": TOKENS, "03_train": TRAIN, "04_rank": RANK}
 MEASURED = re.compile("seconds|checksum|sha256")  # keys with other values in an equal run
-LEFT_OUT = (".", "last.safetensors")  # hidden files; what is needed only to continue a training
+LEFT_OUT = "."  # hidden files
 QUICK = {
     "data_card.json": "cut",
     "posts/train.parquet": "deleted",
@@ -145,6 +145,8 @@ def shared(path):
         value = json.loads(path.read_text())
         if "made" in value:
             return sorted(value["made"])
+        for row in value.get("history", []):
+            del row["seconds"]
         return {key: value[key] for key in value if not MEASURED.search(key)}
     if path.suffix == ".csv":
         table = pd.read_csv(path, dtype=str).drop(columns="seconds")

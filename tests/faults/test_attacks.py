@@ -20,7 +20,6 @@ from helpers.encoders.pretrained import load_luar
 from helpers.runs.stages import stages
 from helpers.tokens.store import build_store, list_topics, open_store
 from helpers.tokens.tokenizer import load_tokenizer
-from helpers.training.checkpoints import read_checkpoint
 from helpers.training.experiment import load_trained
 from tests.faults import calls
 from tests.faults.test_damage import made  # noqa: F401  a fixture
@@ -103,7 +102,6 @@ def test_a_pickle_in_place_of_an_artifact_is_refused_and_not_run(
     content = pickled(Attack(mark))
     places = {
         model / "best.safetensors": partial(load_trained, model, dev),
-        model / "last.safetensors": partial(read_checkpoint, model / "last.safetensors"),
         run.tokenizer / "tokenizer.model": partial(load_tokenizer, run.tokenizer),
         run.tokens / "train/tokens.u16": partial(open_store, run.tokens / "train"),
         run.tokens / "train/authors.parquet": partial(open_store, run.tokens / "train"),

@@ -14,7 +14,6 @@ from helpers.core import artifacts, results
 from helpers.core.paths import Run
 from helpers.tokens.store import FILES, open_store
 from helpers.tokens.tokenizer import load_tokenizer
-from helpers.training.checkpoints import read_checkpoint
 from helpers.training.experiment import load_trained
 from tests.faults import calls, comparison
 from tests.faults.damage import CUTS, KINDS, damage, each_damage, outcome_of
@@ -74,11 +73,6 @@ def of_model(runs):
     return hash_of(*weights), trained.history.to_dict(), read_of(trained.summary)
 
 
-def of_checkpoint(runs):
-    tensors, state = read_checkpoint(runs["training"].models / calls.NAME / "last.safetensors")
-    return sorted(tensors), hash_of(*(tensors[name] for name in sorted(tensors))), state
-
-
 def of_results(runs):
     return results.read(runs["training"]).to_csv()
 
@@ -121,8 +115,6 @@ READERS = {
     ("training", "tokenizer/*"): of_tokenizer,
     ("training", f"models/{calls.NAME}/best.safetensors"): of_model,
     ("training", f"models/{calls.NAME}/*.json"): of_model,
-    ("training", f"models/{calls.NAME}/history.csv"): of_model,
-    ("training", f"models/{calls.NAME}/last.safetensors"): of_checkpoint,
     ("training", "results/*"): of_results,
     ("training", "data_card.json"): of_card,
     ("training", "posts.parquet*"): of_posts,

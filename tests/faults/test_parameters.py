@@ -17,8 +17,7 @@ from helpers.evaluation.linking import LinkingConfig
 from helpers.runs.stages import Stage, stages
 from helpers.sources import open_source
 from helpers.splits.by_time import TimeSplit
-from helpers.tokens.samplers import SamplerConfig
-from helpers.training.model_selection import settings_grid
+from helpers.training.experiment import settings_grid
 from tests.paper_runs import checking_code, settings
 
 NOTEBOOKS = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
@@ -56,7 +55,6 @@ NONSENSE = [
     ("03_train", "encoder", {"widths": [10**6]}, "is 1000000"),
     ("03_train", "encoder", {"features": "T"}, "set elsewhere"),
     ("03_train", "sampler", {"authors_per_batch": 10**6}, "'authors_per_batch' is 1000000"),
-    ("03_train", "sampler", {"max_posts": 10**4, "max_tokens": 8192}, "a batch of up to"),
     ("03_train", "sampler", {"min_posts": 4, "max_posts": 2}, "at least min_posts"),
     ("03_train", "training", {"steps": 10**12, "lr": 0.1}, "'steps' is 1000000000000"),
     ("03_train", "training", {"steps": 5, "lr": 1e6}, "'lr' is 1000000.0"),
@@ -204,7 +202,6 @@ def test_every_run_that_ships_is_accepted(run, tmp_path, monkeypatch):
         (TimeSplit, {"train_until": 0.9, "dev_until": 0.8}, "train_until"),
         (LinkingConfig, {"query_from": 0.9}, "query_from"),
         (StreamConfig, {"filters": 10**6}, "filters"),
-        (SamplerConfig, {"max_posts": 10**4, "max_tokens": 8192}, "tokens"),
     ],
 )
 def test_who_uses_the_library_reads_the_same_sentence(config, values, words):

@@ -1,12 +1,16 @@
 """Which pairs a loss acts on, against derivatives by the cosines; and what a step costs."""
 
+import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.func import functional_call
 from torch.nn.functional import normalize
 
+from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import LOSSES, make_loss
-from helpers.losses.inspection import acting_shares, pair_gradients, step_cost
+from helpers.losses.inspection import acting_shares, activation_bytes, pair_gradients, step_cost
+from helpers.tokens.batch import Samples
 from tests.factories import labelled_vectors
 
 OF_POINTS = [
@@ -93,3 +97,38 @@ def test_cost():
     assert few["parameter_bytes"] == many["parameter_bytes"] == 0
     assert 3 < many["kept_bytes"] / few["kept_bytes"] < 4.5 and many["kept_bytes"] >= 128**2 * 4
     assert 0 < many["seconds"] < 5
+
+
+class TwoLayers(nn.Module):
+    """The backward pass needs the input of each layer and, for tanh, its output."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(32, 64, bias=False)
+        self.second = nn.Linear(64, 16, bias=False)
+
+    def forward(self, batch):
+        hours = batch.hours.float().sum(1, keepdim=True).expand(-1, 32).contiguous()
+        return self.second(self.first(hours).tanh())
+
+
+def batch_of(make_store):
+    store = make_store([6] * 40, vocabulary=50, lengths=[8] * 240)
+    first = np.arange(40) * 6
+    return Samples(store, first, np.full(40, 6), np.arange(40)).batch(np.arange(40), 8)
+
+
+def test_bytes_are_those_of_the_tensors_that_are_needed(make_store):
+    batch = batch_of(make_store)
+    floats = 40 * 32 + 40 * 64  # the input of the first layer, the output of tanh
+    assert activation_bytes(TwoLayers(), batch) == 4 * floats
+
+
+def test_mixed_precision_keeps_less(make_store):
+    batch = batch_of(make_store)
+    config = stream_config("khan2021", filters=32, token_dim=32, attention=32, dim=64)
+    net = build_stream_encoder(config, 50, 4, 0)
+    whole = activation_bytes(net, batch)
+    assert 0.4 * whole < activation_bytes(net, batch, mixed=True) < whole
+    assert activation_bytes(net, batch) == whole, "autocast has ended"
+    assert next(net.parameters()).dtype == torch.float32

@@ -8,8 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.losses import LOSSES, RELEASED, LossConfig, make_loss
-from helpers.losses.top_k import top_k
-from helpers.losses.triplets import semihard_triplet
+from helpers.losses.pairwise import semihard_triplet, top_k
 from tests.factories import labelled_vectors, uneven_vectors
 
 # those with parameters are classes: tests/losses/test_class_weights.py

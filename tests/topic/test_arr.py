@@ -10,7 +10,7 @@ from torch import nn
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.tfidf import TfidfEncoder
-from helpers.losses.distances import pairwise_cosines
+from helpers.losses.pairwise import pairwise_cosines
 from helpers.tokens.batch import Batch, Samples
 from helpers.topic.arr import (
     ARR,

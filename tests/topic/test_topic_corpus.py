@@ -13,7 +13,7 @@ from helpers.losses import LossConfig
 from helpers.splits.by_topic import TopicSplit
 from helpers.tokens import tokenizer
 from helpers.tokens.document_sets import DocumentConfig
-from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.samplers import AuthorSampler
 from helpers.topic.cross_topic import (
     RetrievalTest,
     chance_level,
@@ -28,12 +28,12 @@ from helpers.topic.cross_topic import (
 from helpers.topic.distillation import train_with_students
 from helpers.topic.probes import disjoint_samples, probe_encoder
 from helpers.topic.topic_corpus import make_corpus, open_corpus
-from helpers.training.model_selection import experiments_of
+from helpers.training.experiment import experiments_of
 from tests.factories import TopicShares, posts_table, styled_posts
 
 RULE = TopicSplit(author_share=0.7, topic_share=0.5)
 TINY = StreamConfig(features="T", filters=4, token_dim=4, attention=4, dim=8)
-SAMPLER = SamplerConfig(
+SAMPLER = AuthorSampler(
     authors_per_batch=8, samples_per_author=2, max_posts=1, overlap=False, max_tokens=16
 )
 

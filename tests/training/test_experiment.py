@@ -5,6 +5,7 @@ fingerprint.
 import math
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,15 +13,23 @@ import torch
 
 from helpers.core.artifacts import folder_lock
 from helpers.encoders.base import embed
-from helpers.encoders.stream import stream_config
+from helpers.encoders.stream import StreamConfig, stream_config
 from helpers.losses import LossConfig
 from helpers.tokens.batch import Samples
-from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from helpers.training import experiment as door
-from helpers.training.experiment import Experiment, TrainingConfig, load_trained
-from tests.factories import posts_table, styled_posts
+from helpers.training.experiment import (
+    Experiment,
+    TrainingConfig,
+    dev_recall,
+    experiments_of,
+    load_trained,
+    select_best,
+    settings_grid,
+)
+from tests.factories import TopicShares, posts_table, styled_posts
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +45,7 @@ def described(**changed):
     parts = {
         "encoder": stream_config(filters=8, token_dim=8, attention=8, dim=16),
         "loss": LossConfig(name="supcon"),
-        "sampler": SamplerConfig(
+        "sampler": AuthorSampler(
             authors_per_batch=8, samples_per_author=4, max_posts=8, max_tokens=20
         ),
         "training": TrainingConfig(steps=6, lr=1e-3, eval_every=3),
@@ -158,7 +167,7 @@ def test_a_model_of_other_tokens_is_refused(store, tmp_path, write_posts):
 
 
 def test_an_interrupted_training_is_none_yet(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(door.Trainer, "train", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(door, "train_encoder", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run(store, tmp_path, "m")
     with pytest.raises(ValueError, match="training.json is missing"):
@@ -169,7 +178,7 @@ def test_an_interrupted_training_is_none_yet(store, tmp_path, monkeypatch):
     "settings, message",
     [
         ({"encoder": {"filters": 0}}, "'encoder.filters' is 0"),
-        ({"sampler": {"max_posts": 0}}, "'sampler.max_posts' is 0"),
+        ({"sampler": {"max_posts": 0}}, "sampler: 'max_posts' is 0"),
         ({"seeds": 1}, "unknown setting 'seeds' .did you mean 'seed'"),
     ],
 )
@@ -195,7 +204,7 @@ def test_test_accounts_have_a_curve_and_no_say(store, tmp_path):
     posts = posts_table(tmp_path / "late.parquet", styled_posts()[::2], row_group_size=400)
     late = build_store(posts, folder, Bytes().encode, store.meta["topics"], "v1", 256)
     trained = run(store, tmp_path, "with", dev=[store, late])
-    score = door.dev_score(late, trained.experiment.sampler)(trained.encoder)
+    score = door.dev_score([late], trained.experiment.sampler)(trained.encoder)
     best = trained.history.set_index("step").loc[trained.summary["best_step"]]
     assert best["test_MRR"] == pytest.approx(score["MRR"])
     assert best["test_R@8"] == pytest.approx(score["R@8"])
@@ -205,3 +214,73 @@ def test_test_accounts_have_a_curve_and_no_say(store, tmp_path):
     assert trained.summary["best_dev_MRR"] == alone.summary["best_dev_MRR"]
     for name, weights in alone.encoder.state_dict().items():
         assert torch.equal(weights, trained.encoder.state_dict()[name])
+
+
+def test_a_damaged_model_is_refused(store, tmp_path):
+    run(store, tmp_path, "m")
+    for name in ("best.safetensors", "training.json"):
+        path = tmp_path / "m" / name
+        data = path.read_bytes()
+        for place in (0, 30, len(data) // 3, len(data) // 2):
+            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            with pytest.raises(ValueError, match=f"{name} is damaged: look"):
+                load_trained(tmp_path / "m", store)
+        path.unlink()
+        with pytest.raises(ValueError, match=f"{name} is missing"):
+            load_trained(tmp_path / "m", store)
+        path.write_bytes(data)
+    load_trained(tmp_path / "m", store)
+
+
+def test_every_combination_once():
+    assert settings_grid({"a": 1}) == [{"a": 1}] and settings_grid({}) == [{}]
+    assert settings_grid({"a": [1, 2], "b": 3, "c": [4, 5]}) == [
+        {"a": a, "b": 3, "c": c} for a in (1, 2) for c in (4, 5)
+    ]
+    with pytest.raises(ValueError, match="parameter 'b' need to be a non-empty"):
+        settings_grid({"a": 1, "b": []})
+
+
+def test_experiments_of_lists_in_loss_and_training():
+    made = experiments_of(
+        StreamConfig(features="T"),
+        AuthorSampler(),
+        "arr",
+        {"temperature": [0.1, 0.5]},
+        {"steps": 3, "lr": [0.1, 0.2]},
+    )
+    assert [
+        (experiment.loss.settings["temperature"], experiment.training.lr) for experiment in made
+    ] == [
+        (0.1, 0.1),
+        (0.1, 0.2),
+        (0.5, 0.1),
+        (0.5, 0.2),
+    ]
+    assert {experiment.loss.settings["targets"] for experiment in made} == {"paper"}, (
+        "settings are complete, so equal ones are equal"
+    )
+    with pytest.raises(ValueError, match="unknown setting 'warmth'.*temperature"):
+        experiments_of(
+            StreamConfig(), AuthorSampler(), "arr", {"warmth": 1}, {"steps": 1, "lr": 0.1}
+        )
+
+
+def test_the_first_of_the_best_is_chosen_and_one_alone_is_not_scored():
+    made = experiments_of(
+        StreamConfig(), AuthorSampler(), "supcon", {}, {"steps": 1, "lr": [0.1, 0.2, 0.3]}
+    )
+    scores = {0.1: 0.4, 0.2: 0.7, 0.3: 0.7}
+
+    def train_one(experiment):
+        return SimpleNamespace(encoder=experiment.training.lr, seed=experiment.seed)
+
+    best = select_best(made, 5, train_one, scores.get)
+    assert best.encoder == 0.2 and best.seed == 5
+    assert select_best(made[:1], 0, train_one, None).encoder == 0.1
+
+
+def test_recall_on_dev_is_one_where_authors_have_a_topic_each(make_store):
+    store = make_store([4, 4, 4], topics=4)
+    store.topic[:] = [0] * 4 + [1] * 4 + [2] * 4
+    assert dev_recall(store)(TopicShares(4)) == 1

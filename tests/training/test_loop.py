@@ -4,16 +4,14 @@ import math
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
+from helpers.core.artifacts import read_json
 from helpers.encoders.base import embed
 from helpers.losses import LOSSES, make_loss
-from helpers.losses.supervised_contrastive import supervised_contrastive
+from helpers.losses.pairwise import supervised_contrastive
 from helpers.tokens.batch import Samples
-from helpers.training import checkpoints
-from helpers.training.checkpoints import load_weights, read_summary
-from helpers.training.grad_cache import GradCache
-from helpers.training.loop import TrainingConfig
+from helpers.training.checkpoints import read_checkpoint
+from helpers.training.loop import GradCache, TrainingConfig
 from tests.tiny_training import CONFIG, changed
 
 
@@ -44,21 +42,12 @@ def new_accelerator():
 
 
 @pytest.mark.usefixtures("new_accelerator")
-class TestMixedPrecision:
-    def test_what_was_trained_gives_the_vectors_of_what_is_loaded(self, tiny, tmp_path):
-        """Training in bf16 must not leave an encoder behind that goes on in bf16 where nobody asked
-        for it.
-        """
-        config = changed(steps=4, eval_every=2, precision="bf16")
-        trained, _ = tiny.train(tmp_path, config)
-        loaded, _ = tiny.train(
-            tmp_path, config
-        )  # complete: read from the files, nothing is trained
-        assert not tiny.drawn
-        trained_rows, loaded_rows = (
-            embed(encoder, Samples.of_posts(tiny.store), 8) for encoder in (trained, loaded)
-        )
-        assert (trained_rows == loaded_rows).all()
+def test_an_encoder_trained_in_bf16_goes_on_in_float32(tiny, tmp_path):
+    trained, _ = tiny.train(tmp_path, changed(steps=4, eval_every=2, precision="bf16"))
+    loaded = tiny.encoder(seed=9)
+    loaded.load_state_dict(trained.state_dict())
+    samples = Samples.of_posts(tiny.store)
+    assert (embed(trained, samples, 8) == embed(loaded, samples, 8)).all()
 
 
 class TestLearning:
@@ -100,12 +89,7 @@ class TestLearning:
         assert all(
             torch.equal(value, weights[1][name]) for name, value in encoder.state_dict().items()
         )
-        fresh = tiny.encoder(seed=9)
-        load_weights(fresh, tmp_path / "last.safetensors")
-        assert all(
-            torch.equal(value, weights[2][name]) for name, value in fresh.state_dict().items()
-        )
-        summary = read_summary(tmp_path)
+        summary = read_json(tmp_path / "training.json")
         assert (summary["best_step"], summary["best_dev_MRR"], summary["steps"]) == (20, 0.9, 30)
         assert (
             summary["fingerprint"] == "v1"
@@ -159,6 +143,16 @@ class TestLearning:
             for gradient, whole_gradient in zip(*gradients, strict=True)
         )
         assert any(gradient.abs().max() > 1e-3 for gradient in gradients[0])
+
+    def test_every_step_has_a_random_state_of_its_own(self, tiny, tmp_path):
+        numbers = []
+
+        def loss(embeddings, labels):
+            numbers.append(torch.rand(1).item())
+            return embeddings.square().sum()
+
+        tiny.train(tmp_path, changed(steps=6, eval_every=3), loss=loss)
+        assert len(set(numbers)) == 6
 
     def test_the_last_step_is_scored_even_off_the_beat(self, tiny, tmp_path):
         _, history = tiny.train(tmp_path, changed(steps=13, eval_every=5))
@@ -237,12 +231,10 @@ class TestErrors:
             match="the loss became (nan|-inf|inf) in step 13 at learning rate 0.00",
         ):
             tiny.train(tmp_path, loss=loss)
-        assert all(
-            torch.isfinite(tensor).all()
-            for tensor in load_file(tmp_path / "last.safetensors").values()
-        )
-        with pytest.raises(ValueError, match="missing"):
-            read_summary(tmp_path)
+        tensors, state = read_checkpoint(tmp_path / "last.safetensors")
+        assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
+        assert state["history"][-1]["step"] == 10
+        assert not (tmp_path / "training.json").exists()
 
     def test_an_encoder_that_is_not_finite_ends_the_training(self, tiny, tmp_path):
         steps = []
@@ -256,7 +248,8 @@ class TestErrors:
             ValueError, match="StreamEncoder: the vector of sample .* is not finite"
         ):
             tiny.train(tmp_path, loss=loss)
-        assert checkpoints.read_checkpoint(tmp_path / "last.safetensors")[1]["step"] == 10
+        _, state = read_checkpoint(tmp_path / "last.safetensors")
+        assert state["history"][-1]["step"] == 10
 
     def test_weights_that_are_not_finite_are_not_saved(self, tiny, tmp_path):
         """The last loss is finite, its gradient is not, and the dev score does not show it."""
@@ -271,7 +264,8 @@ class TestErrors:
         learned.weight, learned.forward = loss.weight, spoil
         with pytest.raises(FloatingPointError, match="has values that are not finite: lower lr"):
             tiny.train(tmp_path, loss=learned, score=lambda encoder: {"MRR": 0.5})
-        assert checkpoints.read_checkpoint(tmp_path / "last.safetensors")[1]["step"] == 10
+        _, state = read_checkpoint(tmp_path / "last.safetensors")
+        assert state["history"][-1]["step"] == 10
 
     @pytest.mark.parametrize(
         "settings, message",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers import TopicCells, TopicSampler, make_sampler
 
 COUNTS = (6, 1, 9, 4, 2, 12, 3, 1, 5, 8)
 
@@ -40,7 +40,7 @@ def sampler(store, authors=32, samples=2, topics=1, seed=0):
         "samples_per_author": samples,
         "topics_per_batch": topics,
     }
-    return make_sampler(SamplerConfig(kind="topic", **settings), store, seed)
+    return make_sampler(TopicSampler(**settings), store, seed)
 
 
 def author_of(store):
@@ -156,27 +156,18 @@ class TestCells:
         for post in range(store.posts):
             if count[author[post]] >= samples:
                 cells.setdefault((int(store.topic[post]), int(author[post])), []).append(post)
-        index = sampler(store, samples=samples)
+        index = TopicCells(store, samples)
         indexed = {}
-        for cell in range(len(index.cell_author)):
-            documents = index.posts[index.cell_begin[cell] :][: index.cell_count[cell]].tolist()
-            indexed[int(store.topic[documents[0]]), int(index.cell_author[cell])] = documents
+        for cell in range(len(index.author)):
+            documents = index.posts[index.begin[cell] :][: index.count[cell]].tolist()
+            indexed[int(store.topic[documents[0]]), int(index.author[cell])] = documents
         assert indexed == cells
         shared = [
             [author for cell_topic, author in sorted(cells) if cell_topic == topic]
             for topic in range(6)
         ]
         rows = [
-            index.cell_author[begin : begin + n].tolist()
+            index.author[begin : begin + n].tolist()
             for begin, n in zip(index.topic_begin, index.topic_count)
         ]
         assert rows == [authors for authors in shared if len(authors) > 1]
-
-    def test_they_are_found_once_a_sampler(self, store, monkeypatch):
-        calls, unique = [], np.unique
-        monkeypatch.setattr(
-            np, "unique", lambda *given, **options: calls.append(given) or unique(*given, **options)
-        )
-        draw = sampler(store, samples=3)
-        before = len(calls)
-        assert all(len(draw(step)) for step in range(3)) and len(calls) == before

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import torch
 
-from helpers.encoders.side_features import TIMES, ContinuousTime, HourOneHot, TopicEmbedding
+from helpers.encoders.parts import TIMES, ContinuousTime, HourOneHot, TopicEmbedding
 from helpers.tokens.batch import Batch
 
 

@@ -1,0 +1,379 @@
+"""Losses of pairs, and distances, against slow oracles, one pair or triplet at a time."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from helpers.losses import RELEASED
+from helpers.losses.pairwise import (
+    DISTANCES,
+    batch_hard_triplet,
+    contrastive,
+    modified_contrastive,
+    pair_masks,
+    pairwise_cosines,
+    pairwise_distances,
+    semihard_triplet,
+    supervised_contrastive,
+    top_k,
+)
+from tests.factories import labelled_vectors, uneven_vectors
+from tests.oracles import same_value_and_gradient, slow_distance
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_they_are_their_definitions_written_as_loops(distance):
+    vectors, _ = labelled_vectors(0)
+    slow = torch.tensor(
+        [[slow_distance(left, right, distance) for right in vectors] for left in vectors]
+    )
+    torch.testing.assert_close(
+        pairwise_distances(vectors, distance), slow.double(), rtol=1e-6, atol=1e-6
+    )
+
+
+def test_distances_by_hand():
+    points = torch.tensor([[3.0, 0], [0, 2], [-1, 0], [5, 0]])
+    assert pairwise_cosines(points)[0].tolist() == pytest.approx([1, 0, -1, 1])
+    assert pairwise_distances(points)[0].tolist() == pytest.approx([0, math.sqrt(2), 2, 0])
+    assert pairwise_distances(points, "cosine")[0].tolist() == pytest.approx([0, 1, 2, 0])
+    assert pairwise_distances(points, "raw")[0].tolist() == pytest.approx([0, math.sqrt(13), 4, 2])
+    with pytest.raises(ValueError, match="distance 'l2': one of euclidean, cosine, raw"):
+        pairwise_distances(points, "l2")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_half_precision_is_raised(distance, dtype):
+    vectors = labelled_vectors(1)[0].to(dtype).requires_grad_()
+    distances = pairwise_distances(vectors, distance)
+    assert distances.dtype == torch.float32
+    assert torch.equal(distances, pairwise_distances(vectors.float(), distance))
+    distances.sum().backward()
+    assert vectors.grad.isfinite().all()
+
+
+def test_masks():
+    positive, negative = pair_masks(torch.tensor([7, 3, 7]))
+    assert positive.tolist() == [[False, False, True], [False] * 3, [True, False, False]]
+    assert negative.tolist() == [[False, True, False], [True, False, True], [False, True, False]]
+
+
+def slow_contrastive(
+    vectors, labels, negative_margin, positive_margin, distance, squared_hinge, paired=False
+):
+    """tyo2021 eq. 1 and 2, a pair at a time; the expected cost of a pair drawn half and half of
+    both kinds.
+    """
+    costs = {True: [], False: []}
+    for i, j in itertools.combinations(range(len(labels)), 2):
+        if paired and not (i % 2 == 0 and j == i + 1):
+            continue
+        d = slow_distance(vectors[i], vectors[j], distance)
+        if labels[i] != labels[j]:
+            costs[False].append(0.5 * max(negative_margin - d, 0) ** 2)
+        elif squared_hinge:
+            costs[True].append(0.5 * max(d - positive_margin, 0) ** 2)
+        else:
+            costs[True].append(0.5 * max(d**2 - positive_margin, 0))
+    return sum(0.5 * sum(kind) / len(kind) for kind in costs.values() if kind)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("distance", ["euclidean", "cosine", "raw"])
+@pytest.mark.parametrize("squared_hinge", [False, True])
+@pytest.mark.parametrize("negative_margin, positive_margin", [(0.5, 0.0), (1.0, 0.25), (5.0, 0.1)])
+def test_it_is_its_equation_written_as_loops(
+    negative_margin, positive_margin, squared_hinge, distance, paired
+):
+    for seed in range(2):
+        for vectors, labels in (labelled_vectors(seed), uneven_vectors(seed)):
+            settings = (negative_margin, positive_margin, distance, squared_hinge, paired)
+            slow = slow_contrastive(vectors, labels, *settings)
+            assert contrastive(vectors, labels, *settings).item() == pytest.approx(slow)
+
+
+@pytest.mark.parametrize("negative_margin, positive_margin", [(0.5, 0.0), (1.0, 0.25)])
+def test_it_is_made_of_that_of_pytorch_metric_learning(negative_margin, positive_margin):
+    """There a pair costs a plain hinge of d or d^2, so theirs is squared where ours is; each kind
+    has a mean.
+    """
+    library = pytest.importorskip("pytorch_metric_learning.losses")
+    from pytorch_metric_learning.distances import LpDistance
+    from pytorch_metric_learning.reducers import DoNothingReducer
+
+    def costs(vectors, labels, kind, power):
+        theirs = library.ContrastiveLoss(
+            positive_margin,
+            negative_margin,
+            distance=LpDistance(power=power),
+            reducer=DoNothingReducer(),
+        )
+        return theirs(vectors, labels)[kind]["losses"]
+
+    for vectors, labels in (labelled_vectors(0), uneven_vectors(1)):
+        for squared_hinge in (False, True):
+
+            def ours(e):
+                margins = (negative_margin, positive_margin)
+                return contrastive(e, labels, *margins, "euclidean", squared_hinge)
+
+            def theirs(e):
+                push = costs(e, labels, "neg_loss", 1).square()
+                if squared_hinge:  # as the text says
+                    pull = costs(e, labels, "pos_loss", 1).square()
+                else:  # as released
+                    pull = costs(e, labels, "pos_loss", 2)
+                return (pull.mean() + push.mean()) / 4
+
+            same_value_and_gradient(ours, theirs, vectors)
+
+
+def test_by_hand():
+    """Two authors of two, at right angles: the same author's are 1 apart in cosine, root of 2 in
+    Euclidean.
+    """
+    points, labels = torch.eye(4, dtype=torch.float64), torch.tensor([0, 0, 1, 1])
+    assert contrastive(points, labels).item() == pytest.approx(0.5 * (0.5 * 1 + 0))
+    assert contrastive(points, labels, negative_margin=1.5).item() == pytest.approx(
+        0.5 * (0.5 * 1 + 0.5 * 0.5**2)
+    )
+    assert modified_contrastive(points, labels).item() == pytest.approx(0.5 * 0.5 * (2 - 0.25))
+
+
+def test_one_kind_of_pair_alone():
+    points = torch.eye(2, dtype=torch.float64)
+    assert contrastive(points, torch.tensor([0, 0])).item() == pytest.approx(0.25)
+    assert contrastive(points, torch.tensor([0, 1]), negative_margin=2.0).item() == pytest.approx(
+        0.25
+    )
+
+
+def slow_semihard(vectors, labels, margin, distance):
+    """The rule of tensorflow-addons, one triplet at a time. Says which cases occurred too."""
+    size, terms, cases = len(labels), [], set()
+    for a, p in itertools.permutations(range(size), 2):
+        if labels[a] != labels[p]:
+            continue
+        distances = [slow_distance(vectors[a], vector, distance) for vector in vectors]
+        near, away = distances[p], [distances[n] for n in range(size) if labels[n] != labels[a]]
+        farther = [distance for distance in away if distance > near]
+        cases.add(bool(farther))
+        terms.append(max(0, near - (min(farther) if farther else max(away)) + margin))
+    return sum(terms) / len(terms), cases
+
+
+def slow_batch_hard(vectors, labels, margin, distance):
+    terms = []
+    for a, label in enumerate(labels):
+        distances = [slow_distance(vectors[a], other, distance) for other in vectors]
+        positives = [distances[i] for i, other in enumerate(labels) if other == label and i != a]
+        negatives = [distances[i] for i, other in enumerate(labels) if other != label]
+        if positives and negatives:
+            terms.append(max(0, max(positives) - min(negatives) + margin))
+    return sum(terms) / len(terms)
+
+
+class TestSemihard:
+    @pytest.mark.parametrize("distance", ["euclidean", "cosine"])
+    @pytest.mark.parametrize("margin", [0.0, 0.8])
+    def test_it_is_its_rule_written_as_loops(self, margin, distance):
+        cases = set()
+        for seed in range(4):
+            for vectors, labels in (labelled_vectors(seed), uneven_vectors(seed)):
+                slow, seen = slow_semihard(vectors, labels, margin, distance)
+                cases |= seen
+                assert semihard_triplet(vectors, labels, margin, distance).item() == pytest.approx(
+                    slow, abs=1e-7
+                )
+        assert cases == {True, False}, "a case of the rule did not occur"
+
+    def test_by_hand(self):
+        """Directions in the plane, a and b of one author: the nearer stranger is skipped for the
+        one behind b.
+        """
+        angle = torch.tensor([0.0, 0.5, 0.3, 0.9], dtype=torch.float64)
+        points, labels = torch.stack([angle.cos(), angle.sin()], 1), torch.tensor([0, 0, 1, 2])
+
+        def chord(between):
+            return 2 * math.sin(between / 2)
+
+        # from a at 0.0: b at 0.5, strangers at 0.3 (nearer) and 0.9. From b: a 0.5 away, both
+        # strangers nearer
+        by_hand = (max(chord(0.5) - chord(0.9) + 0.2, 0) + chord(0.5) - chord(0.4) + 0.2) / 2
+        assert semihard_triplet(points, labels).item() == pytest.approx(by_hand)
+
+    def test_distance_is_not_squared_and_length_does_not_matter(self):
+        points = torch.tensor([[1.0, 0], [0, 5], [-2, 0]])
+        # a-b: root of 2; stranger c is 2 from a, root of 2 from b (not strictly farther: the
+        # farthest is taken)
+        by_hand = (max(math.sqrt(2) - 2 + 0.9, 0) + 0.9) / 2
+        assert semihard_triplet(points, torch.tensor([0, 0, 1]), 0.9).item() == pytest.approx(
+            by_hand, abs=1e-6
+        )
+
+    def test_a_negative_as_near_as_the_positive_is_not_semihard(self):
+        points = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 0, 0]])
+        # from a: b and c are a root of 2 away, so d (2 away) it is; from b: all are a root of 2
+        # away
+        by_hand = (math.sqrt(2) - 2 + 0.9 + 0.9) / 2
+        assert semihard_triplet(points, torch.tensor([0, 0, 1, 2]), 0.9).item() == pytest.approx(
+            by_hand, abs=1e-6
+        )
+
+
+@pytest.mark.parametrize("distance", ["euclidean", "cosine"])
+class TestBatchHard:
+    @pytest.mark.parametrize("margin", [0.0, 0.2, 5.0])
+    def test_it_is_its_rule_written_as_loops(self, margin, distance):
+        for seed in range(3):
+            for vectors, labels in (
+                labelled_vectors(seed),
+                uneven_vectors(seed),
+                uneven_vectors(seed, (0, 0, 1, 2)),
+            ):
+                slow = slow_batch_hard(vectors, labels.tolist(), margin, distance)
+                assert batch_hard_triplet(
+                    vectors, labels, margin, distance
+                ).item() == pytest.approx(slow)
+
+    def test_it_is_that_of_pytorch_metric_learning(self, distance):
+        pytest.importorskip("pytorch_metric_learning")
+        from pytorch_metric_learning import distances, losses, miners, reducers
+
+        between = (
+            distances.CosineSimilarity() if distance == "cosine" else distances.LpDistance(power=1)
+        )
+        theirs = losses.TripletMarginLoss(0.2, distance=between, reducer=reducers.MeanReducer())
+        miner = miners.BatchHardMiner(distance=between)
+        for vectors, labels in (labelled_vectors(0), uneven_vectors(1, (0, 0, 0, 1, 1, 2))):
+            same_value_and_gradient(
+                lambda e: batch_hard_triplet(e, labels, 0.2, distance),
+                lambda e: theirs(e, labels, miner(e, labels)),
+                vectors,
+            )
+
+
+def slow_top_k(scores, labels, k, margin, per_row=True):
+    """The docstring of top_k, one query at a time, on cosines. Says which cases occurred too."""
+    total, cases, size = 0, set(), len(labels)
+    fewer = max(labels.count(label) for label in labels) < k  # n+ < k: the case of the whole batch
+    for query in range(size):
+        candidates = [i for i in range(size) if i != query]
+        value = {i: scores[query][i] + margin * (labels[i] != labels[query]) for i in candidates}
+        best = sorted(candidates, key=lambda i: -value[i])[:k]
+        positives = [i for i in candidates if labels[i] == labels[query]]
+        if not per_row and (len(positives) < k) != fewer:
+            continue
+        missing = min(len(positives), k) - len([i for i in best if i in positives])
+        inside = sorted((value[i] for i in best if i not in positives))
+        outside = sorted((value[i] for i in positives if i not in best), reverse=True)
+        if len(positives) < k:
+            assert missing == len(outside), "every positive outside is missing"
+        else:
+            assert missing == len(inside), "every negative inside is too much"
+        total += sum(inside[:missing]) - sum(outside[:missing])
+        cases.add((len(positives) >= k, missing > 0))
+    return total / size, cases
+
+
+@pytest.mark.parametrize("per_row", [True, False])
+@pytest.mark.parametrize("k", [1, 2, 4, 8])
+@pytest.mark.parametrize("margin", [0.0, 0.25])
+def test_it_is_its_description_written_as_loops(k, margin, per_row):
+    cases, equal = set(), set()
+    for seed in range(6):
+        for vectors, labels in (
+            labelled_vectors(seed),
+            labelled_vectors(seed, 2, 10),
+            uneven_vectors(seed),
+        ):
+            slow, seen = slow_top_k(
+                pairwise_cosines(vectors).tolist(), labels.tolist(), k, margin, per_row
+            )
+            cases |= seen
+            value = top_k(vectors, labels, k, margin, per_row).item()
+            assert value == pytest.approx(slow, abs=1e-9)
+            equal.add(value == top_k(vectors, labels, k, margin).item())
+    if not per_row:
+        assert equal == ({True, False} if k in (2, 4) else {True}), (
+            "the case of the batch made no difference"
+        )
+        return
+    assert {(True, True), *([(False, True)] if k > 1 else [])} <= cases, (
+        "a case of the rule did not occur"
+    )
+
+
+def test_a_right_ranking_costs_nothing():
+    vectors, labels = torch.eye(4).repeat_interleave(5, 0), torch.arange(4).repeat_interleave(5)
+    assert top_k(vectors, labels, 4, 0.25).item() == 0
+    assert top_k(vectors, labels, 8, 0.25).item() == 0, "fewer positives than k"
+
+
+def test_ties():
+    """Equal scores: whatever the order, one negative too much has the same price as the positive it
+    displaces.
+    """
+    vectors = torch.ones(6, 3)
+    labels = torch.tensor([0, 0, 0, 1, 1, 1])
+    # with the margin the 3 negatives are the best: 2 of them are in the top 2, both positives
+    # outside
+    assert top_k(vectors, labels, 2, 0.25).item() == pytest.approx(2 * 0.25, abs=1e-6)
+    assert top_k(vectors, labels, 2, 0.0).item() == pytest.approx(0, abs=1e-6)
+    # k = 3: both positives would fit, so two of the three negatives inside are too much
+    assert top_k(vectors, labels, 3, 0.25).item() == pytest.approx(2 * 0.25, abs=1e-6)
+
+
+def test_the_released_code_learns_nothing_where_an_author_has_k_samples():
+    for k, learns in ((3, True), (4, False), (5, True)):
+        vectors, labels = labelled_vectors(1, samples=4)
+        vectors.requires_grad_()
+        (gradient,) = torch.autograd.grad(top_k(vectors, labels, k, **RELEASED["topk"]), vectors)
+        assert bool(gradient.any()) == learns
+        assert top_k(vectors, labels, k) > 0
+
+
+def test_k_beyond_the_batch():
+    vectors, labels = labelled_vectors(0)
+    assert top_k(vectors, labels, 500).item() == pytest.approx(top_k(vectors, labels, 19).item())
+
+
+@pytest.mark.parametrize("temperature", [0.05, 1.0])
+def test_it_is_that_of_pytorch_metric_learning(temperature):
+    losses = pytest.importorskip("pytorch_metric_learning.losses")
+    for seed in range(3):
+        for vectors, labels in (
+            labelled_vectors(seed),
+            uneven_vectors(seed, (0, 0, 0, 0, 0, 1, 1, 3, 3, 3)),
+        ):
+            same_value_and_gradient(
+                lambda e: supervised_contrastive(e, labels, temperature),
+                lambda e: losses.SupConLoss(temperature=temperature)(e, labels),
+                vectors,
+            )
+
+
+def test_supervised_contrastive_is_its_equation_written_as_loops():
+    vectors, labels = uneven_vectors(3)
+    scores, terms = pairwise_cosines(vectors).tolist(), []
+    for a in range(len(labels)):
+        candidates = [i for i in range(len(labels)) if i != a]
+        positives = [i for i in candidates if labels[i] == labels[a]]
+        total = sum(math.exp(scores[a][i] / 0.1) for i in candidates)
+        if positives:
+            terms.append(
+                -sum(math.log(math.exp(scores[a][p] / 0.1) / total) for p in positives)
+                / len(positives)
+            )
+    assert supervised_contrastive(vectors, labels).item() == pytest.approx(sum(terms) / len(terms))
+
+
+def test_as_released_for_sawatphol2022():
+    """Scaled by temperature / base, and divided by all anchors; three of the twelve are alone."""
+    vectors, labels = uneven_vectors(2, (0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 5, 5))
+    plain = supervised_contrastive(vectors, labels, 0.2)
+    released = supervised_contrastive(vectors, labels, 0.2, **RELEASED["supcon"])
+    assert released.item() == pytest.approx(plain.item() * 9 / 12 * 0.2 / 0.07)

@@ -1,0 +1,375 @@
+"""What every sampler promises, and what each kind draws, against slow oracles and exact shares."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from helpers.tokens.batch import PAD
+from helpers.tokens.samplers import (
+    SAMPLERS,
+    SIZES,
+    AuthorSampler,
+    PairSampler,
+    RandomSampler,
+    draw_sizes,
+    draw_windows,
+    make_sampler,
+    sampler_config,
+    skewness,
+)
+from tests.oracles import equal_batches
+
+COUNTS = (6, 3, 9, 4, 2, 12, 3, 5, 8)
+SMALL = {"authors_per_batch": 4, "max_tokens": 6}
+PAIRS = PairSampler(authors_per_batch=6, max_tokens=4)
+
+
+@pytest.fixture
+def store(make_store):
+    """Token = post."""
+    store = make_store(COUNTS, lengths=np.random.default_rng(0).integers(1, 9, sum(COUNTS)))
+    object.__setattr__(store, "meta", {"topics": ["topic"] * 5})  # "other" does not occur
+    return store
+
+
+@pytest.fixture
+def documents(make_store):
+    return make_store([5, 2, 1, 9, 3, 4], lengths=np.ones(24, int))  # token = post
+
+
+def sampler(store, **settings):
+    return make_sampler(AuthorSampler(**settings), store, 0)
+
+
+def posts(batch):
+    return batch.tokens[:, 0, 0].numpy()
+
+
+@pytest.mark.parametrize("kind", SAMPLERS)
+class TestEverySampler:
+    def test_a_batch_is_a_function_of_store_seed_and_step(self, store, kind):
+        config = SAMPLERS[kind](window="random", **SMALL)
+        batches = [make_sampler(config, store, 5)(step) for step in range(4)]
+        second = make_sampler(config, store, 5)
+        np.random.seed(3), torch.manual_seed(3)
+        for step in (3, 0, 2, 1, 0):
+            assert equal_batches(second(step), batches[step])
+        assert not equal_batches(batches[0], batches[1])
+        assert not equal_batches(make_sampler(config, store, 6)(0), batches[0])
+
+    @pytest.mark.parametrize("window", ["prefix", "random"])
+    def test_posts_are_those_of_their_author_with_all_they_have(self, store, kind, window):
+        draw = make_sampler(SAMPLERS[kind](window=window, **SMALL), store, 0)
+        for step in range(20):
+            batch = draw(step)
+            assert batch.tokens.shape == (*batch.mask.shape, 6)
+            assert batch.mask.shape[1] == 1 or kind == "authors"
+            for row, place in batch.mask.nonzero().tolist():
+                tokens = [token for token in batch.tokens[row, place].tolist() if token != PAD]
+                post = tokens[0]
+                assert tokens == [post] * min(
+                    6, store.post_offsets[post + 1] - store.post_offsets[post]
+                )
+                assert (
+                    store.author_offsets[batch.authors[row]]
+                    <= post
+                    < store.author_offsets[batch.authors[row] + 1]
+                )
+                for name, values in (
+                    ("hours", store.hour),
+                    ("topics", store.topic),
+                    ("times", store.time),
+                ):
+                    assert getattr(batch, name)[row, place] == values[post]
+
+    def test_settings_of_other_kinds_are_refused_and_defaults_are_not(self, kind):
+        changed = {
+            "samples_per_author": 3,
+            "max_posts": 5,
+            "overlap": False,
+            "topics_per_batch": 2,
+        }
+        for name, value in changed.items():
+            settings = {"kind": kind, name: value}
+            if name in SAMPLERS[kind].model_fields:
+                assert getattr(sampler_config(settings), name) == value
+            else:
+                with pytest.raises(ValueError, match=f"sampler: unknown setting '{name}'"):
+                    sampler_config(settings)
+        config = SAMPLERS[kind]()
+        assert sampler_config(config.model_dump()) == config, "what a training keeps is read again"
+        assert config.max_posts == (16 if kind == "authors" else 1)
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        (
+            {"kind": "triples"},
+            "unknown kind 'triples'.*; valid: authors, pairs, random, topic",
+        ),
+        ({"sizes": "beta"}, "'sizes' is 'beta'"),
+        ({"window": "suffix"}, "'window' is 'suffix'"),
+        ({"authors_per_batch": 1}, "'authors_per_batch' is 1"),
+        ({"samples_per_author": 0}, "'samples_per_author' is 0"),
+        ({"kind": "topic", "topics_per_batch": 0}, "'topics_per_batch' is 0"),
+        ({"min_posts": 0}, "'min_posts' is 0"),
+        ({"min_posts": 5, "max_posts": 4}, "max_posts must be at least min_posts, 5"),
+        ({"max_tokens": 0}, "'max_tokens' is 0"),
+        ({"authors": 4}, "authors_per_batch"),
+    ],
+)
+def test_settings_out_of_bounds(settings, message):
+    with pytest.raises(ValueError, match=message) as error:
+        sampler_config(settings)
+    assert "\n" not in str(error.value)
+
+
+def test_authors_are_drawn_uniformly_among_those_with_enough_posts(make_store):
+    store = make_store([3, 9] * 25)
+    settings = {"authors_per_batch": 5, "samples_per_author": 4, "overlap": False}
+    draw = sampler(store, **settings)
+    authors = np.array([draw(step).authors.numpy()[::4] for step in range(1000)])
+    assert all(len(set(row)) == 5 for row in authors.tolist())
+    counts = np.bincount(authors.ravel(), minlength=50)
+    assert not counts[::2].any(), "authors with too few posts"
+    assert stats.chisquare(counts[1::2]).pvalue > 0.001
+    every = sampler(store, **settings | {"authors_per_batch": 99})(0).authors[::4]
+    assert sorted(every.tolist()) == list(range(1, 50, 2)), "all there are"
+
+
+def test_a_batch_keeps_its_size_with_more_samples_of_fewer_authors():
+    changed = AuthorSampler(authors_per_batch=6, samples_per_author=4).regrouped(8)
+    assert (changed.authors_per_batch, changed.samples_per_author) == (3, 8)
+    for wrong in (0, 5, "8"):
+        with pytest.raises(ValueError, match=f"top_k {wrong!r} must divide the 24 samples"):
+            changed.regrouped(wrong, "top_k")
+    with pytest.raises(ValueError, match="top_k: 'authors_per_batch' is 1"):
+        changed.regrouped(24, "top_k")
+
+
+class TestWindows:
+    @pytest.mark.parametrize("overlap", [True, False])
+    def test_they_lie_within_the_history_and_apart_where_asked(self, overlap):
+        """Many random histories, among them authors with fewer posts than asked for and with just
+        one post a sample.
+        """
+        rng = np.random.default_rng(0)
+        for _ in range(200):
+            samples = int(rng.integers(1, 9))
+            max_posts = int(rng.choice([samples, samples + 3, 30, 200]))
+            available = rng.integers(1 if overlap else samples, max_posts + 1, 25)
+            wanted_sizes = rng.integers(1, 17, (25, samples))
+            first, size = draw_windows(available, wanted_sizes.copy(), rng, overlap)
+            assert first.shape == size.shape == wanted_sizes.shape
+            assert (size >= 1).all() and (size <= wanted_sizes).all()
+            assert (first >= 0).all() and (first + size <= available[:, None]).all()
+            if overlap:
+                assert (size == np.minimum(wanted_sizes, available[:, None])).all()
+                continue
+            fits = wanted_sizes.sum(1) <= available
+            assert (size[fits] == wanted_sizes[fits]).all()
+            for begin, count in zip(first, size):
+                used = np.concatenate([np.arange(b, b + c) for b, c in zip(begin, count)])
+                assert len(used) == len(set(used)), "two samples share a post"
+            # where not all fits, little is given away: at most the remainders of the division
+            assert (size.sum(1)[~fits] > available[~fits] - samples).all()
+
+    @pytest.mark.parametrize("samples, overlap", [(3, True), (1, False)])
+    def test_starts_are_uniform(self, samples, overlap):
+        available = np.full(20_000, 13)
+        first, _ = draw_windows(
+            available, np.full((20_000, samples), 4), np.random.default_rng(3), overlap
+        )
+        for column in first.T:
+            assert stats.chisquare(np.bincount(column, minlength=10)).pvalue > 1e-3
+
+    def test_apart_every_sample_can_be_anywhere(self):
+        first, _ = draw_windows(
+            np.full(4000, 20), np.full((4000, 3), 4), np.random.default_rng(3), overlap=False
+        )
+        assert (first.min(0) == 0).all() and (first.max(0) == 16).all()
+        assert np.ptp(first.mean(0)) < 0.5, "a sample's number must not tell its place"
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("window", ["prefix", "random"])
+def test_samples_are_consecutive_posts_of_their_author(make_store, window, overlap):
+    counts = (40, 3, 17, 90, 1, 25, 16)
+    store = make_store(counts, lengths=np.random.default_rng(0).integers(1, 50, sum(counts)))
+    draw = sampler(
+        store,
+        authors_per_batch=3,
+        samples_per_author=4,
+        max_tokens=8,
+        window=window,
+        overlap=overlap,
+    )
+    for step in range(30):
+        batch = draw(step)
+        assert len(batch) == 12
+        posts_of = {}
+        for tokens, mask, author in zip(batch.tokens, batch.mask.tolist(), batch.authors.tolist()):
+            assert mask == sorted(mask, reverse=True), "posts come first"
+            posts = tokens[: sum(mask), 0].tolist()  # token = post
+            assert posts == list(range(posts[0], posts[0] + len(posts)))
+            assert (
+                store.author_offsets[author] <= posts[0]
+                and posts[-1] < store.author_offsets[author + 1]
+            )
+            posts_of.setdefault(author, []).extend(posts)
+        if not overlap:
+            assert all(len(posts) == len(set(posts)) for posts in posts_of.values())
+
+
+@pytest.mark.parametrize(
+    "settings, sizes",
+    [
+        ({"sizes": "fixed", "max_posts": 5}, {5}),
+        ({"min_posts": 3, "max_posts": 4}, {4}),
+        ({"min_posts": 3, "max_posts": 4, "reach_smallest": True}, {3, 4}),
+        ({"sizes": "uniform", "max_posts": 3}, {2, 3}),
+    ],
+)
+def test_sizes_are_those_of_the_config(make_store, settings, sizes):
+    draw = sampler(make_store([20] * 30), **settings)
+    assert {size for step in range(3) for size in draw(step).mask.sum(1).tolist()} == sizes
+
+
+def test_different_authors_side_by_side(make_store):
+    draw = sampler(make_store([20] * 30), authors_per_batch=10, samples_per_author=4)
+    for step in range(20):
+        authors = draw(step).authors.view(10, 4)
+        assert (authors == authors[:, :1]).all() and len(set(authors[:, 0].tolist())) == 10
+    assert len(sampler(make_store([20] * 3), samples_per_author=4)(0)) == 12, "all there are"
+
+
+def test_an_author_counts_once_however_much_he_writes(make_store):
+    draw = sampler(make_store([1000, 2, 30, 16, 500, 2]), authors_per_batch=2, samples_per_author=1)
+    seen = np.bincount([author for step in range(800) for author in draw(step).authors.tolist()])
+    assert stats.chisquare(seen).pvalue > 1e-3
+
+
+def test_apart_needs_a_post_for_every_sample(make_store):
+    settings = {"authors_per_batch": 2, "samples_per_author": 4, "overlap": False}
+    draw = sampler(make_store([3, 8, 2, 9, 1, 50]), **settings)
+    assert {author for step in range(50) for author in draw(step).authors.tolist()} == {1, 3, 5}
+    with pytest.raises(ValueError, match="1 authors with 4 posts or more in nowhere"):
+        sampler(make_store([20, 3]), **settings)(0)
+
+
+def test_one_author_is_too_few(make_store):
+    with pytest.raises(
+        ValueError, match="1 authors with 1 posts or more in nowhere: need at least 2"
+    ):
+        sampler(make_store([20]))(0)
+
+
+def test_half_of_the_pairs_are_of_one_author_and_never_the_same_document(documents):
+    draw = make_sampler(PAIRS, documents, 0)
+    for step in range(50):
+        batch = draw(step)
+        author, post = batch.authors.numpy().reshape(-1, 2), posts(batch).reshape(-1, 2)
+        assert (author[:3, 0] == author[:3, 1]).all() and (author[3:, 0] != author[3:, 1]).all()
+        assert (post[:, 0] != post[:, 1]).all() and len(author) == 6
+
+
+def test_an_uneven_pair_is_of_one_author(documents):
+    author = make_sampler(PAIRS.model_copy(update={"authors_per_batch": 5}), documents, 0)(
+        0
+    ).authors.view(-1, 2)
+    assert (author[:, 0] == author[:, 1]).tolist() == [True] * 3 + [False] * 2
+
+
+def test_all_documents_and_all_authors_are_reached(documents):
+    draw = make_sampler(PAIRS, documents, 1)
+    batches = [draw(step) for step in range(300)]
+    assert {post for batch in batches for post in posts(batch)} == set(range(24))
+    count = np.bincount(
+        np.concatenate([batch.authors[:6:2].numpy() for batch in batches]), minlength=6
+    )
+    assert count[2] == 0, "one document makes no pair"
+    assert count[[0, 1, 3, 4, 5]].min() > 100, "authors alike, not in proportion to documents"
+
+
+def test_too_few_authors_with_two_documents(make_store):
+    with pytest.raises(
+        ValueError, match="1 authors with 2 posts or more in nowhere: need at least 2"
+    ):
+        make_sampler(PAIRS, make_store([1, 1, 4]), 0)(0)
+
+
+def test_documents_are_drawn_uniformly_without_replacement(documents):
+    def draw(count):
+        return make_sampler(RandomSampler(authors_per_batch=count, max_tokens=4), documents, 0)
+
+    for count, size in ((5, 5), (24, 24), (100, 24)):
+        posts = draw(count)(3).tokens[:, 0, 0].tolist()
+        assert len(posts) == len(set(posts)) == size
+    five = draw(5)
+    seen = np.bincount(
+        np.concatenate([five(step).tokens[:, 0, 0].numpy() for step in range(1000)]), minlength=24
+    )
+    assert stats.chisquare(seen).pvalue > 1e-3
+
+
+def test_published_skews():
+    """khan2021 Table 4."""
+    published = {
+        "uniform": 0,
+        "beta21": -0.5657,
+        "poisson16": -0.7860,
+        "beta31": -0.8607,
+        "beta41": -1.0498,
+    }
+    assert {name: skewness(name) for name in SIZES} == pytest.approx(
+        {**published, "fixed": 0}, abs=5e-5
+    )
+
+
+def probabilities(name, min_posts, max_posts, reach):
+    """Exact: x <= t has probability t^a for Beta(a, 1)."""
+    sizes = np.arange(min_posts, max_posts + 1)
+    if name == "poisson16":
+        weight = np.array([math.exp(-16) * 16.0**size / math.factorial(size) for size in sizes])
+        return sizes, weight / weight.sum()
+    power = {"uniform": 1, "beta21": 2, "beta31": 3, "beta41": 4}[name]
+    if reach:
+        upto = ((sizes - min_posts + 1) / (max_posts - min_posts + 1)) ** power
+    else:
+        upto = ((sizes - min_posts) / (max_posts - min_posts)) ** power
+    return sizes, np.diff(upto, prepend=0)
+
+
+@pytest.mark.parametrize("min_posts, max_posts", [(1, 16), (3, 9)])
+@pytest.mark.parametrize("reach", [False, True], ids=["as printed", "reaching the smallest"])
+@pytest.mark.parametrize("name", ["uniform", "beta21", "beta31", "beta41", "poisson16"])
+def test_draws_follow_the_exact_probabilities(name, reach, min_posts, max_posts):
+    draws = draw_sizes(name, 40_000, np.random.default_rng(2), min_posts, max_posts, reach)
+    assert draws.dtype == np.int64 and draws.min() >= min_posts and draws.max() <= max_posts
+    sizes, weight = probabilities(name, min_posts, max_posts, reach)
+    seen = np.array([(draws == size).sum() for size in sizes])
+    assert not seen[weight == 0].any()
+    rare = weight * len(draws) < 5
+    seen, weight = (np.append(values[~rare], values[rare].sum()) for values in (seen, weight))
+    seen, weight = seen[weight > 0], weight[weight > 0]
+    assert stats.chisquare(seen, weight * seen.sum()).pvalue > 1e-3
+
+
+def test_the_printed_formula_gives_2_to_16():
+    draws = draw_sizes("beta31", 200_000, np.random.default_rng(1))
+    assert (draws.min(), draws.max()) == (2, 16)
+    assert draws.mean() == pytest.approx(12.73, abs=0.03)
+    assert (draws == 16).mean() == pytest.approx(0.187, abs=0.004)
+    assert draw_sizes("beta31", 200_000, np.random.default_rng(1), reach_smallest=True).min() == 1
+
+
+def test_fixed_and_a_single_size():
+    rng = np.random.default_rng(0)
+    assert set(draw_sizes("fixed", 9, rng, 1, 7)) == {7}
+    for name in SIZES:
+        for reach in (False, True):
+            assert set(draw_sizes(name, 9, rng, 5, 5, reach)) == {5}

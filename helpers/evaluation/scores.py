@@ -122,7 +122,7 @@ def cosine(
     if is_sparse:
         return round_scores((queries @ targets.T).toarray())
     if out is None:
-        out = torch.empty(len(queries), len(targets))
+        out = torch.empty(len(queries), len(targets), dtype=torch.float32)
     for tile, part in zip(out.split(TILE, 1), targets.split(TILE)):
         if unit:
             products = torch.mm(queries, part.T, out=tile)
@@ -146,7 +146,8 @@ def score_blocks(queries: Rows, targets: Rows, unit: bool = True) -> Blocks:
     """
     count = targets.shape[0]
     step = min(max(MIN_BLOCK_ROWS, BLOCK // max(count, 1)), queries.shape[0])
-    out = torch.empty(0 if sparse.issparse(targets) else step, count)
+    rows = 0 if sparse.issparse(targets) else step
+    out = torch.empty(rows, count, dtype=torch.float32)
     for begin in range(0, queries.shape[0], step):
         part = slice(begin, min(begin + step, queries.shape[0]))
         yield part, cosine(queries[part], targets, unit, out[: part.stop - begin])

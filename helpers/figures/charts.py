@@ -378,7 +378,7 @@ def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
         )
         distance[name] = np.average((table["predicted"] - table["observed"]).abs(), weights=weights)
     distances = [f"{value:.2f} ({label(name)})" for name, value in distance.items()]
-    finding = f"probabilities differ from the observed shares by {', '.join(distances)} on average"
+    finding = f"probabilities differ from the true shares by {', '.join(distances)} on average"
     rows = pd.concat(tables, names=["system", "bin"]).reset_index()
     style = {"width": 680, "height": 680}
     figure = lines(rows, "predicted", "observed", "system", finding, diagonal="perfect", **style)

@@ -393,7 +393,7 @@ def _join_parts(folder, paths, posts=0, tokens=0):
     for path in paths:
         with readable_file(path), np.load(path) as file:
             part = dict(file)
-        part_names = json.loads(str(part["names"]))
+            part_names = json.loads(str(part["names"]))
         if names and part_names and part_names[0] < names[-1]:
             raise ValueError(UNSORTED)
         # the posts of the last author of one part may continue in the next

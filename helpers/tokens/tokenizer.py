@@ -223,7 +223,13 @@ class SpellingSentencePiece(SentencePiece):
         return spellings
 
     def encode(self, texts: list[str], threads: int = THREADS) -> list[np.ndarray]:
-        """Return an array of ids per text, as :meth:`SentencePiece.encode` does."""
+        """Return an array of ids per text, as :meth:`SentencePiece.encode` does.
+
+        Parameters
+        ----------
+        texts : posts
+        threads : number of threads
+        """
         return super().encode([text.translate(self.spellings) for text in texts], threads)
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from helpers.core import paths
-from helpers.runs.stages import stages
+from helpers.runs.stages import read_stages
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 RUNS = sorted(path for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")))
@@ -255,7 +255,7 @@ def test_it_has_no_training_function_no_cache_and_no_writer_of_its_own(path):
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_params_are_known_to_their_notebooks(run):
-    assert stages(run.name)  # raises where a name is unknown or a notebook is missing
+    assert read_stages(run.name)  # raises where a name is unknown or a notebook is missing
 
 
 def test_there_is_no_mark_of_a_gpu_or_of_a_local_build_in_the_pins():

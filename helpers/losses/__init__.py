@@ -26,7 +26,16 @@ from pydantic import Field, ValidationInfo, create_model, field_validator
 from torch import Tensor
 
 from ..core.parameters import Config
+from ..core.rooms import front_door
 from . import class_weights, pairwise
+
+__getattr__, __dir__ = front_door(
+    __name__,
+    {
+        ".inspection": ["acting_shares", "activation_bytes", "pair_gradients", "step_cost"],
+        ".pairwise": ["pair_masks", "pairwise_cosines"],
+    },
+)
 
 LOSSES = {
     "triplet": pairwise.semihard_triplet,

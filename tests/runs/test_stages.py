@@ -7,12 +7,12 @@ import pytest
 from helpers.core import paths
 from helpers.runs import stages as runner
 from helpers.runs.__main__ import main
-from helpers.runs.stages import stages
+from helpers.runs.stages import read_stages
 from tests.toy_runs import DECLARED, log, notebook, params
 
 
 def test_stages_are_in_order_base_first(toy):
-    toy_stages = stages("demo")
+    toy_stages = read_stages("demo")
     assert [stage.name for stage in toy_stages] == ["01_a", "02_b", "02_b.T", "02_b.Z"]
     assert [stage.parameters.get("size") for stage in toy_stages] == [3, None, 8, 9]
     assert all(stage.parameters["run"] == "demo" for stage in toy_stages)
@@ -38,7 +38,7 @@ def test_stages_are_in_order_base_first(toy):
 def test_bad_parameters_are_refused_before_anything_runs(toy, capsys, name, text, message):
     params(toy, name, text)
     with pytest.raises(ValueError, match=message):
-        stages("demo")
+        read_stages("demo")
     assert main(["demo"]) == 1
     assert not log(toy) and "Traceback" not in capsys.readouterr().err
 
@@ -47,21 +47,21 @@ def test_an_unknown_run_lists_the_runs(toy, capsys):
     assert main(["dmeo"]) == 1
     assert "The runs are: demo." in capsys.readouterr().err
     with pytest.raises(ValueError, match="letters, digits"):
-        stages("../demo")
+        read_stages("../demo")
 
 
 def test_prose_does_not_make_a_stage_stale(toy):
-    before = stages("demo")
+    before = read_stages("demo")
     source = toy / "notebooks/02_b.ipynb"
     source.write_text(source.read_text().replace("# Second", "# Two"))
-    assert stages("demo") == before
+    assert read_stages("demo") == before
 
 
 def test_what_starts_the_collection_makes_nothing_after_it_stale(toy):
-    before = [stage.fingerprint for stage in stages("demo")]
+    before = [stage.fingerprint for stage in read_stages("demo")]
     notebook(toy / "notebooks/00_start.ipynb", "print(1)")
     params(toy, "00_start", "")
-    first, *later = stages("demo")
+    first, *later = read_stages("demo")
     assert first.name == "00_start" and [stage.fingerprint for stage in later] == before
 
 
@@ -118,10 +118,10 @@ def test_a_table_beside_a_module_is_a_part_of_it(room):
 
 
 def test_what_is_for_a_gpu_is_no_stage(toy):
-    before = stages("demo")
+    before = read_stages("demo")
     params(toy, f"{before[0].name}.gpu", "size: 2")
     params(toy, f"{before[0].name}.gpu_large", "size: 3")
-    assert stages("demo") == before
+    assert read_stages("demo") == before
 
 
 def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
@@ -132,15 +132,15 @@ def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
     )
     monkeypatch.setattr(paths, "ROOT", toy)
     params(toy, "01_a", "location: [posts.csv]")
-    before = [stage.fingerprint for stage in stages("demo")]
-    assert before == [stage.fingerprint for stage in stages("demo")]
+    before = [stage.fingerprint for stage in read_stages("demo")]
+    assert before == [stage.fingerprint for stage in read_stages("demo")]
     path.write_text("ab")
-    assert not set(before) & {stage.fingerprint for stage in stages("demo")}
+    assert not set(before) & {stage.fingerprint for stage in read_stages("demo")}
 
 
 def test_who_opens_token_stores_waits_for_the_notebook_that_makes_them():
-    needs = {stage.name: set(stage.needs) for stage in stages("demo")}
-    for stage in stages("demo"):
+    needs = {stage.name: set(stage.needs) for stage in read_stages("demo")}
+    for stage in read_stages("demo"):
         book = (paths.NOTEBOOKS / f"{stage.notebook}.ipynb").read_text("utf-8")
         if stage.notebook == "02_tokenizer" or not re.search(r"open_stores?\(", book):
             continue

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from helpers import sources
 from helpers.cleaning.authors import author_name, joined_names, pseudonym_key, same_author
 from helpers.core import artifacts, paths
-from helpers.corpus import collect as corpus
+from helpers.corpus import collection as corpus
 from helpers.corpus import posts_table as table_module
-from helpers.corpus.collect import CollectConfig
+from helpers.corpus.collection import CollectConfig
 from helpers.corpus.posts_table import Selection
 from helpers.sources import Part
 from tests.factories import read_posts
@@ -92,7 +92,7 @@ def collect(run="a", workers=1, memory_limit="2GB", **changes):
         "near_duplicate": 0,
         "strip_signatures": False,
     } | changes
-    return corpus.collect(paths.Run(run), CollectConfig(**settings), memory_limit, workers)
+    return corpus.collection(paths.Run(run), CollectConfig(**settings), memory_limit, workers)
 
 
 def posts_of(run):
@@ -237,8 +237,8 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
         ("helpers.cleaning.text.clean_post", 1),
         ("helpers.corpus.merge._begin_step", 3),
         ("helpers.corpus.merge.write_posts", 3),
-        ("helpers.corpus.collect.write_json", 1),
-        ("helpers.corpus.collect.corpus_statistics", 3),
+        ("helpers.corpus.collection.write_json", 1),
+        ("helpers.corpus.collection.corpus_statistics", 3),
     ],
 )
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(source, monkeypatch, place, survives):
@@ -413,7 +413,7 @@ def test_missing_ids_stay_missing_where_authors_keep_their_names(tmp_path, monke
         columns={"id": "id"},
         pseudonymise=False,
     )
-    card = corpus.collect(paths.Run("made"), config)
+    card = corpus.collection(paths.Run("made"), config)
     assert card["posts"] == 2
     assert pq.read_table(paths.Run("made").folder / "posts.parquet")["id"].to_pylist() == [
         "x",
@@ -451,7 +451,7 @@ def outputs(tmp_path, monkeypatch):
 def gathered(run, folder, workers=1, engine="duckdb", **settings):
     settings = {"near_duplicate": 0, "strip_signatures": False} | settings
     config = CollectConfig(source="table", location=str(folder), **settings)
-    card = corpus.collect(paths.Run(run), config, workers=workers, engine=engine)
+    card = corpus.collection(paths.Run(run), config, workers=workers, engine=engine)
     assert accounted(card)
     return card
 

@@ -65,8 +65,9 @@ def test_parameters_are_declared_found_and_read(path):
     without_comment = [name for name in declared if not seen[name]["help"]]
     assert not without_comment, "a parameter without a comment"
     assert "run" in declared
-    # check(globals()) reads them all by name: only a mention after it says that they matter
-    used = set()
+    # start(globals()) uses the run, and checks all others: only a mention after it says that they
+    # matter
+    used = {"run"}
     for cell in cells[number + 1 :]:
         for node in ast.walk(tree(cell.source)):
             if isinstance(node, ast.Name):
@@ -164,6 +165,18 @@ def test_it_stays_readable(path):
         )
     first = nbformat.read(path, as_version=4).cells[0]
     assert first.cell_type == "markdown" and re.match(r"# \S", first.source)
+
+
+@each_notebook
+def test_it_imports_at_the_front_doors(path):
+    imports = [
+        node.module
+        for cell in code_cells(path)
+        for node in ast.walk(tree(cell.source))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("helpers")
+    ]
+    assert all(name.count(".") == 1 or name == "helpers.sources.demo" for name in imports), imports
+    assert len(imports) == len(set(imports)) <= 8
 
 
 @each_notebook

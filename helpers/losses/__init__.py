@@ -29,14 +29,6 @@ from ..core.parameters import Config
 from ..core.rooms import front_door
 from . import class_weights, pairwise
 
-__getattr__, __dir__ = front_door(
-    __name__,
-    {
-        ".inspection": ["acting_shares", "activation_bytes", "pair_gradients", "step_cost"],
-        ".pairwise": ["pair_masks", "pairwise_cosines"],
-    },
-)
-
 LOSSES = {
     "triplet": pairwise.semihard_triplet,
     "batch_hard": pairwise.batch_hard_triplet,
@@ -153,3 +145,12 @@ def _complete(name: str, settings: dict[str, Any]) -> dict[str, Any]:
         fields[key] = (parameter.annotation, Field(parameter.default, **bounds))
     config = create_model(name, __base__=Config, **fields)
     return config.of(settings, f"loss {name!r}").model_dump()
+
+
+__getattr__, __dir__ = front_door(
+    __name__,
+    {
+        ".inspection": ["acting_shares", "activation_bytes", "pair_gradients", "step_cost"],
+        ".pairwise": ["pair_masks", "pairwise_cosines"],
+    },
+)

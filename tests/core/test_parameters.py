@@ -306,20 +306,22 @@ def numeric(hint):
     "path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem
 )
 def test_every_number_and_list_of_every_notebook_is_checked(path):
-    """Run its own call of check() with values out of bounds, and with empty lists.
+    """Run check() as its own start() does, with values out of bounds, and with empty lists.
 
     Of the lists the call must name those that may be empty.
     """
     cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
-    cell = next(cell for cell in cells if cell.startswith(("check(", "parameters.check(")))
-    call = ast.unparse(ast.parse(cell).body[0])
+    cell = next(cell for cell in cells if cell.startswith(("start(", "files = start(")))
+    call = ast.unparse(ast.parse(cell).body[0].value).replace("start(", "check(", 1)
     good = {"__name__": "__main__"}
     imported = {}
     exec(next(cell for cell in cells if cell.startswith("run: str")), good)
     exec(cells[0], imported)  # imports, nothing else
 
     def checked(**changed):
-        return eval(call, {**imported, **good, "globals": lambda: {**good, **changed}})
+        return eval(
+            call, {**imported, **good, "check": check, "globals": lambda: {**good, **changed}}
+        )
 
     settings = checked()
     for name, hint in good["__annotations__"].items():

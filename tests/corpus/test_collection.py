@@ -92,7 +92,7 @@ def collect(run="a", workers=1, memory_limit="2GB", **changes):
         "near_duplicate": 0,
         "strip_signatures": False,
     } | changes
-    return corpus.collection(paths.Run(run), CollectConfig(**settings), memory_limit, workers)
+    return corpus.collect(paths.Run(run), CollectConfig(**settings), memory_limit, workers)
 
 
 def posts_of(run):
@@ -413,7 +413,7 @@ def test_missing_ids_stay_missing_where_authors_keep_their_names(tmp_path, monke
         columns={"id": "id"},
         pseudonymise=False,
     )
-    card = corpus.collection(paths.Run("made"), config)
+    card = corpus.collect(paths.Run("made"), config)
     assert card["posts"] == 2
     assert pq.read_table(paths.Run("made").folder / "posts.parquet")["id"].to_pylist() == [
         "x",
@@ -451,7 +451,7 @@ def outputs(tmp_path, monkeypatch):
 def gathered(run, folder, workers=1, engine="duckdb", **settings):
     settings = {"near_duplicate": 0, "strip_signatures": False} | settings
     config = CollectConfig(source="table", location=str(folder), **settings)
-    card = corpus.collection(paths.Run(run), config, workers=workers, engine=engine)
+    card = corpus.collect(paths.Run(run), config, workers=workers, engine=engine)
     assert accounted(card)
     return card
 

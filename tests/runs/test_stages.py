@@ -5,7 +5,7 @@ import re
 import pytest
 
 from helpers.core import paths
-from helpers.runs import stages as runner
+from helpers.runs import imports
 from helpers.runs.__main__ import main
 from helpers.runs.stages import read_stages
 from tests.toy_runs import DECLARED, log, notebook, params
@@ -67,7 +67,7 @@ def test_what_starts_the_collection_makes_nothing_after_it_stale(toy):
 
 def modules(code):
     """The modules of helpers that code uses."""
-    return {name for name, _ in runner._modules(code)}
+    return {name for name, _ in imports.used_modules(code)}
 
 
 def test_a_changed_helper_makes_what_imports_it_stale():
@@ -79,6 +79,28 @@ def test_a_changed_helper_makes_what_imports_it_stale():
     assert "helpers.core.messages" in modules("import helpers.core.artifacts\n%matplotlib inline")
     assert modules("import json, numpy\nfrom pathlib import Path") == set()
     assert modules("def broken(") == set()
+
+
+def test_of_a_front_door_the_module_counts_that_holds_the_name():
+    baselines = modules("from helpers.encoders.baselines import fit_baseline")
+    assert modules("from helpers.encoders import fit_baseline") == baselines
+    masking = modules("from helpers.topic import mask_text")
+    assert {"helpers.topic.masking"} < masking and "helpers.topic.arr" not in masking
+    assert modules("from helpers.topic import mask_text, arr_loss") > masking
+    record = modules("from helpers.core.results import record")
+    assert modules("from helpers.runs import ensure, record") == record
+
+
+def test_a_room_that_offers_more_makes_nothing_stale(room):
+    door = "from ..core.rooms import front_door\n__getattr__, __dir__ = front_door(__name__, {})\n"
+    path = room / "__init__.py"
+
+    def fingerprint(code):
+        path.write_text(code)
+        return imports._module_fingerprint.__wrapped__("helpers.figures")
+
+    assert fingerprint(door) == fingerprint(door.replace("{}", '{".labels": ["x"]}'))
+    assert fingerprint(door) != fingerprint(door + "x = 1")
 
 
 def test_what_a_registry_looks_up_by_name_counts():
@@ -98,7 +120,7 @@ def room(tmp_path, monkeypatch):
 
 
 def fingerprint_of_labels():
-    return runner._module_fingerprint.__wrapped__("helpers.figures.labels")
+    return imports._module_fingerprint.__wrapped__("helpers.figures.labels")
 
 
 def test_a_comment_in_a_module_changes_nothing(room):

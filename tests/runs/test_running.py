@@ -140,7 +140,7 @@ def test_a_failure_is_told_in_a_few_lines(toy, capsys, request, monkeypatch):
     params(toy, "03_c", "")
     for name in ("01_a", "02_b", "02_b.T", "02_b.Z"):
         (toy / f"params/demo/{name}.yaml").unlink()
-    monkeypatch.setattr(runner, "start", execute)
+    monkeypatch.setattr(runner, "start_stage", execute)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", os.environ.copy())
         assert main(["demo"]) == 1
@@ -202,7 +202,7 @@ def test_stages_that_need_nothing_of_each_other_run_at_once(toy, monkeypatch):
         running.discard(stage.name)
         order.append(stage.name)
 
-    monkeypatch.setattr(runner, "start", pretend)
+    monkeypatch.setattr(runner, "start_stage", pretend)
     assert main(["demo", "--jobs", "2"]) == 0
     assert {"01_a", "03_c"} in at_once and max(len(names) for names in at_once) == 2
     assert not any({"01_a", "02_b"} <= names for names in at_once)
@@ -218,7 +218,7 @@ def test_what_most_others_need_goes_first(toy, monkeypatch):
         params(toy, name, "")
     params(toy, "01_b", "")
     order = []
-    monkeypatch.setattr(runner, "start", lambda stage: order.append(stage.name))
+    monkeypatch.setattr(runner, "start_stage", lambda stage: order.append(stage.name))
     assert main(["demo"]) == 0
     assert order == ["01_b", "01_a", "02_b", "02_b.T", "02_b.Z", "03_c", "04_d"]
 
@@ -230,7 +230,7 @@ def test_the_first_failure_ends_a_run(toy, monkeypatch, capsys):
         started.append(stage.name)
         raise StageFailed(f"{stage.name} failed")
 
-    monkeypatch.setattr(runner, "start", fail)
+    monkeypatch.setattr(runner, "start_stage", fail)
     with pytest.raises(StageFailed):
         runner.run_stages(read_stages("demo"), jobs=2)
     assert started == ["01_a", "02_b"] and "02_b.T" not in capsys.readouterr().out

@@ -37,10 +37,9 @@ def names_of(name, **changes):
 
 def test_no_stage_of_the_run_is_for_a_gpu():
     assert set(NAMES) <= FILES
-    assert not {stage.name for stage in read_stages("open")} & FILES
-    assert {"03_train", "03_train.T", "03_train.minilm"} <= {
-        stage.name for stage in read_stages("open")
-    }
+    names = {stage.name for stage in read_stages("open")}
+    assert not names & FILES
+    assert {"03_train", "03_train.T", "03_train.minilm"} <= names
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,7 +14,7 @@ from pydantic import Field
 import helpers
 from helpers.core import paths
 from helpers.core.messages import FileError
-from helpers.core.parameters import Config, check, read_parameter_file, unknown
+from helpers.core.parameters import Config, check, read_parameter_file, start, unknown
 from helpers.losses import LOSSES, LossConfig
 
 DECLARED = {
@@ -431,3 +431,12 @@ class TestFiles:
         path.write_text("a: &a {b: 1}\nc: *a\nd: {<<: *a, e: [*a, *a]}\n")
         one = {"b": 1}
         assert read_parameter_file(path) == {"a": one, "c": one, "d": one | {"e": [one, one]}}
+
+
+def test_a_notebook_starts_with_checked_parameters_and_the_paths_of_its_run():
+    namespace = {"__annotations__": {"run": str, "posts": int}, "run": "demo", "posts": 3}
+    assert start(namespace, posts=(1, 5)) == paths.Run("demo")
+    with pytest.raises(ValueError, match="parameter 'posts' must"):
+        start(namespace, posts=(4, 5))
+    with pytest.raises(ValueError, match="parameter 'run' .* use letters"):
+        start(namespace | {"run": "../demo"})

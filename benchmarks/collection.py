@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from helpers.core.artifacts import file_fingerprint
-from helpers.corpus.collect import PART
+from helpers.corpus.collection import PART
 from helpers.corpus.merge import MergeSettings, merge
 from helpers.corpus.workers import run_by_daft
 

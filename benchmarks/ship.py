@@ -191,7 +191,7 @@ def name_of_row(model: str) -> str:
 
 def add_measurements(folder: Path, table: Path) -> None:
     """Write the measurements of a folder into a table, in place of its rows of the same ones."""
-    rows = pd.concat([results.read(table), results.read(folder)])
+    rows = pd.concat([results.read_results(table), results.read_results(folder)])
     rows = rows.drop_duplicates([*results.KEY, "metric"], keep="last")
     rows.to_csv(table, index=False)
 

@@ -39,7 +39,7 @@ from in_turns import timed
 from helpers.cleaning.authors import KEY_BYTES
 from helpers.core import paths
 from helpers.core.artifacts import make_folder
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import open_store
 from helpers.training.loop import TrainingConfig, device_name, train

@@ -180,7 +180,7 @@ class Choice(Config):
 @cache
 def read(path: Path) -> pd.DataFrame:
     """Return all rows of a table of results; every row has a label."""
-    frame = results.read(path)
+    frame = results.read_results(path)
     return frame.assign(label=frame["label"].where(frame["label"] != "", frame["model"]))
 
 

@@ -15,7 +15,8 @@ The package has two names: ``helpers`` in a checkout, where the notebooks import
 """
 
 import warnings
-from typing import Any
+
+from .core.rooms import front_door
 
 __version__ = "0.1.0"
 
@@ -23,11 +24,4 @@ __version__ = "0.1.0"
 # survive on GitHub
 warnings.filterwarnings("ignore", message="IProgress not found")
 
-
-def __getattr__(name: str) -> Any:
-    """Import ``AuthorEncoder`` when ``from helpers import AuthorEncoder`` asks for it."""
-    if name == "AuthorEncoder":
-        from .accounts.encoder import AuthorEncoder
-
-        return AuthorEncoder
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = front_door(__name__, {".accounts.encoder": ["AuthorEncoder"]})

@@ -86,7 +86,7 @@ def test_the_counts_above_the_table_are_those_of_the_table():
 
 def test_rows_say_measured_where_a_stored_draw_has_a_verdict():
     files = sorted((paths.ROOT / "outputs" / "open").glob("draw-*/results.csv"))
-    verdicts = [claims.verdicts(results.read(file)) for file in files]
+    verdicts = [claims.verdicts(results.read_results(file)) for file in files]
     measured = {row for table in verdicts for row in table.id[table.ours != ""]}
     assert {row[0] for row in ROWS if "measured on the public archives" in row[4]} == measured
     assert f"In {len(measured)} rows the last column says *measured*" in ABOVE

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from helpers.core import paths
-from helpers.runs.stages import stages
+from helpers.runs.stages import read_stages
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 RUNS = sorted(path for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")))
@@ -65,8 +65,9 @@ def test_parameters_are_declared_found_and_read(path):
     without_comment = [name for name in declared if not seen[name]["help"]]
     assert not without_comment, "a parameter without a comment"
     assert "run" in declared
-    # check(globals()) reads them all by name: only a mention after it says that they matter
-    used = set()
+    # start(globals()) uses the run, and checks all others: only a mention after it says that they
+    # matter
+    used = {"run"}
     for cell in cells[number + 1 :]:
         for node in ast.walk(tree(cell.source)):
             if isinstance(node, ast.Name):
@@ -167,6 +168,18 @@ def test_it_stays_readable(path):
 
 
 @each_notebook
+def test_it_imports_at_the_front_doors(path):
+    imports = [
+        node.module
+        for cell in code_cells(path)
+        for node in ast.walk(tree(cell.source))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("helpers")
+    ]
+    assert all(name.count(".") == 1 or name == "helpers.sources.demo" for name in imports), imports
+    assert len(imports) == len(set(imports)) <= 8
+
+
+@each_notebook
 def test_it_shows_and_does_not_build(path):
     book = nbformat.read(path, as_version=4)
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
@@ -255,7 +268,7 @@ def test_it_has_no_training_function_no_cache_and_no_writer_of_its_own(path):
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_params_are_known_to_their_notebooks(run):
-    assert stages(run.name)  # raises where a name is unknown or a notebook is missing
+    assert read_stages(run.name)  # raises where a name is unknown or a notebook is missing
 
 
 def test_there_is_no_mark_of_a_gpu_or_of_a_local_build_in_the_pins():

@@ -63,7 +63,7 @@ def start_in_process(stage):
 def use_no_processes(patch):
     """Let stages run in this process, without kernels."""
     patch.setattr("papermill.execute_notebook", execute_in_process)
-    patch.setattr(stages, "start", start_in_process)
+    patch.setattr(stages, "start_stage", start_in_process)
 
 
 def log(toy):

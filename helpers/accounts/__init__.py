@@ -5,3 +5,21 @@ returns one vector per account, a ranking of the accounts that may belong to the
 another one, calibrated probabilities, and the words that support each answer. It never trains a
 network, shows pseudonyms unless it is told to show names, and never calls an answer a proof.
 """
+
+from ..core.rooms import front_door
+
+__getattr__, __dir__ = front_door(
+    __name__,
+    {
+        ".decisions": ["read_decisions"],
+        ".encoder": ["AuthorEncoder"],
+        ".evidence": ["highlight"],
+        ".gallery": ["LINK_COSTS", "NOBODY", "AccountGallery"],
+        ".match": ["LINKED", "Question", "answer_question"],
+        ".passages": ["without_passages"],
+        ".reading": ["QUERIES", "read_posts", "tokenise_posts"],
+        ".samples": ["samples_of", "spread_posts", "texts_of", "whole_accounts", "with_signatures"],
+        ".templates": ["sentences"],
+        ".validation": ["rank_after_obfuscation", "rank_by_sample_size"],
+    },
+)

@@ -14,7 +14,7 @@ from ..cleaning.authors import pseudonym_key, pseudonymiser
 from ..core.artifacts import folder_lock, is_current, note, verify_checksum
 from ..core.paths import Run
 from ..core.progress import progress_bar
-from ..corpus.collect import CollectConfig, collect, parts_folder
+from ..corpus.collection import CollectConfig, collect, parts_folder
 from ..corpus.posts_table import open_database
 from ..corpus.shared_texts import write_texts
 from ..evaluation.scores import reference_targets

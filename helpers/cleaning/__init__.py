@@ -3,3 +3,10 @@
 Names and addresses become placeholders, and the names of authors become pseudonyms. No function
 here uses other posts or the corpus.
 """
+
+from ..core.rooms import front_door
+
+__getattr__, __dir__ = front_door(
+    __name__,
+    {".text": ["clean_post"]},
+)

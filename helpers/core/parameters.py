@@ -1,7 +1,7 @@
 """Check a notebook's parameters: an unknown name, a wrong type or a bad value is an error.
 
 papermill only warns about an unknown parameter and exits 0, and passes ``-p amp false`` on as the
-text "false". So the cell after each ``parameters`` cell calls :func:`check`, which reads the
+text "false". So the cell after each ``parameters`` cell calls :func:`start`, which reads the
 declared names and types from the annotations in the ``parameters`` cell. For a parameter that is a
 dict of a Config's settings, ``Config.of`` checks the settings. A run's values are read from its
 YAML files by :func:`read_parameter_file`.
@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from .artifacts import fingerprint_of
 from .messages import FileError, readable_file
 from .names import MAX_LETTERS
-from .paths import checked_name
+from .paths import Run, checked_name
 
 PLAIN_TYPES = (bool, int, float, str, list, tuple, dict, type(None))
 IPYTHON_NAMES = {"In", "Out", "exit", "quit"}
@@ -210,6 +210,27 @@ def check(
     if messages:
         raise ValueError("; ".join(messages))
     return checked
+
+
+def start(
+    namespace: dict[str, Any],
+    may_be_empty: Collection[str] = (),
+    set_elsewhere: Mapping[str, Collection[str]] = MappingProxyType({}),
+    **allowed: Collection | Callable,
+) -> Run:
+    """Check the declared parameters of a notebook, and return the files of the run that they name.
+
+    Parameters
+    ----------
+    namespace, may_be_empty, set_elsewhere, **allowed
+        see :func:`check`
+
+    Raises
+    ------
+    ValueError
+        see :func:`check`
+    """
+    return Run(check(namespace, may_be_empty, set_elsewhere, **allowed)["run"])
 
 
 def _is_parameter(name, value):

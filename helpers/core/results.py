@@ -2,8 +2,8 @@
 
 A measurement is an artifact like any other: a JSON file in the run's folder ``results``, named by
 the fingerprint of its values in ``KEY``. The table has one row per metric and measurement; all code
-that prints, plots or compares results reads it by :func:`read`. ``results.csv`` is written from
-the measurements, for people and other programs.
+that prints, plots or compares results reads it by :func:`read_results`. ``results.csv`` is written
+from the measurements, for people and other programs.
 """
 
 import os
@@ -112,7 +112,7 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
     write_json(_folder(files) / f"{name}.json", content)
 
 
-def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
+def read_results(files: Run | Path, stale: bool = False) -> pd.DataFrame:
     """Read the results of a run that belong to its present models and data, or a whole table.
 
     Parameters
@@ -147,7 +147,7 @@ def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
 def export(files: Run) -> None:
     """Write all results of a run to ``results.csv``, beside the folder of its measurements."""
     with folder_lock(files.results), atomic_write(files.results.with_suffix(".csv")) as partial:
-        read(files.results).to_csv(partial, index=False)
+        read_results(files.results).to_csv(partial, index=False)
 
 
 def _folder(files):
@@ -182,7 +182,7 @@ def _fingerprints(paths):
     return {"", *(read_json(path)["fingerprint"] for path in paths)}
 
 
-def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFrame:
+def wide_results(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFrame:
     """Return the results of one protocol, one row per combination in KEY and one column per metric.
 
     Rows are sorted by split (test before dev), then by base, then by the first metric, the best
@@ -193,7 +193,7 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
     Parameters
     ----------
     frame : DataFrame
-        rows of :func:`read`
+        rows of :func:`read_results`
     protocol : str
         the protocol whose rows are shown
     column : str

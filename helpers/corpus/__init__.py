@@ -4,3 +4,14 @@ Posts are collected; names are masked, copies dropped and signatures cut; then p
 and joined into documents. Every dropped row is counted by its reason. No module here uses splits,
 tokens or models.
 """
+
+from ..core.rooms import front_door
+
+__getattr__, __dir__ = front_door(
+    __name__,
+    {
+        ".collection": ["ENGINES", "CollectConfig", "collect"],
+        ".posts_table": ["Selection", "corpus_statistics", "select_posts"],
+        ".workers": ["run_by_daft"],
+    },
+)

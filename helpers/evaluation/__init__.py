@@ -4,3 +4,76 @@ Samples, encoders and lists of pairs come in; tables of metrics with intervals, 
 on dev go out. Ties are decided in one place (:mod:`helpers.evaluation.scores`). Nothing here knows
 a loss, trains a network, or is fitted on the data that it measures.
 """
+
+from ..core.rooms import front_door
+
+__getattr__, __dir__ = front_door(
+    __name__,
+    {
+        ".calibration": [
+            "calibration_metrics",
+            "fit_calibration",
+            "probability",
+            "reliability_bins",
+        ],
+        ".candidates": ["all_candidates"],
+        ".document_pairs": ["KIND_NAMES", "PairsConfig", "count_kinds"],
+        ".fusion": ["fit_weights", "member_sets"],
+        ".linking": [
+            "LinkingConfig",
+            "all_differences",
+            "linking_by_topic",
+            "linking_curves",
+            "linking_metrics",
+            "score_linking",
+            "trials_of_splits",
+        ],
+        ".lists": ["WAYS", "match_drawn_lists", "name_of_way", "precision_curve", "record_lists"],
+        ".match_fitting": ["draw_lists", "fit_match"],
+        ".models": [
+            "Embeddings",
+            "GalleryTfidf",
+            "Member",
+            "Model",
+            "as_model",
+            "with_as_norm",
+            "with_s_norm",
+        ],
+        ".pan_task": [
+            "DEFINITIONS",
+            "auc_by_comparison",
+            "evaluate_answers",
+            "pan_metrics",
+            "score_overlap",
+            "write_answers",
+            "write_truth",
+        ],
+        ".ranking": [
+            "compare_pairs",
+            "compare_rankings",
+            "evaluate_ranking",
+            "positive_ranks",
+            "ranking_differences",
+            "ranking_trials",
+            "trials_by_community",
+        ],
+        ".scores": ["neighbour_norm", "neighbour_statistics", "s_norm"],
+        ".trials": ["Trials", "communities"],
+        ".verification": [
+            "PUBLISHED_THRESHOLDS",
+            "VerificationConfig",
+            "apply_thresholds",
+            "best_thresholds",
+            "evaluate_documents",
+            "evaluate_verification",
+            "fit_decision",
+            "fit_scores",
+            "legacy_min_max",
+            "threshold_surface",
+            "to_scores",
+            "trial_distances",
+            "verification_differences",
+            "verification_trials",
+        ],
+    },
+)

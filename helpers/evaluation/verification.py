@@ -19,7 +19,7 @@ from ..tokens.store import TokenStore
 from .bootstrap import metric_table, resampled_metrics
 from .calibration import Calibration, fit_calibration, probability
 from .models import System, as_model
-from .pan_metrics import METRICS, auc, pan_metrics
+from .pan_task import METRICS, auc, pan_metrics
 from .trials import Trials
 
 # lower and upper threshold of tyo2021 Figure 2b, which were chosen on the test set
@@ -32,7 +32,7 @@ class VerificationConfig(Config):
 
     Attributes
     ----------
-    definition : "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`
+    definition : "pan21" or "pan20", see :func:`helpers.evaluation.pan_task.pan_metrics`
     decision : "calibrated", or "shift" as in PAN's naive baseline; see :func:`fit_decision`
     seed, resamples : seed and number of the resamples of authors
     """
@@ -133,7 +133,7 @@ def threshold_surface(
     same : (N,) bool
         whether a pair is of one author.
     definition : str
-        "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
+        "pan21" or "pan20", see :func:`helpers.evaluation.pan_task.pan_metrics`.
     grid : array
         thresholds, ascending.
 
@@ -174,7 +174,7 @@ def fit_decision(
     same : (N,) bool
         whether a pair is of one author.
     definition : str
-        "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
+        "pan21" or "pan20", see :func:`helpers.evaluation.pan_task.pan_metrics`.
     kind : str
         "calibrated": the map of :func:`fit_scores`; "shift", as in PAN's naive baseline: scores are
         cosines, and distances 1 - cosine of character 4-grams.

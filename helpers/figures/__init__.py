@@ -4,4 +4,9 @@ Each function takes tables of numbers and names, and returns a plotly figure who
 finding. This room never trains, scores or reads a file.
 """
 
-import plotly as plotly  # every module of this room draws with it
+from ..core.rooms import front_door
+
+__getattr__, __dir__ = front_door(
+    __name__,
+    {".style": ["set_title", "with_whiskers"]},
+)

@@ -26,6 +26,7 @@ from pydantic import Field, ValidationInfo, create_model, field_validator
 from torch import Tensor
 
 from ..core.parameters import Config
+from ..core.rooms import front_door
 from . import class_weights, pairwise
 
 LOSSES = {
@@ -144,3 +145,12 @@ def _complete(name: str, settings: dict[str, Any]) -> dict[str, Any]:
         fields[key] = (parameter.annotation, Field(parameter.default, **bounds))
     config = create_model(name, __base__=Config, **fields)
     return config.of(settings, f"loss {name!r}").model_dump()
+
+
+__getattr__, __dir__ = front_door(
+    __name__,
+    {
+        ".inspection": ["acting_shares", "activation_bytes", "pair_gradients", "step_cost"],
+        ".pairwise": ["pair_masks", "pairwise_cosines"],
+    },
+)

@@ -12,7 +12,7 @@ from functools import partial
 
 from ..core import artifacts, paths, results
 from ..core.messages import run_command
-from .stages import run_stages, stages
+from .stages import read_stages, run_stages
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options):
     """List the stages, or run them, and say where the report is if all were run."""
-    todo = stages(options.run)
+    todo = read_stages(options.run)
     if options.stage:
         todo = [stage for stage in todo if options.stage in (stage.name, stage.notebook)]
         if not todo:

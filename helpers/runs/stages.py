@@ -10,7 +10,6 @@ the stage's lock. Whoever comes second waits, and then finds it current. So seve
 the work of a run, no stage is run twice at once, and a stage outlives the command that started it.
 """
 
-import ast
 import os
 import re
 import shlex
@@ -22,16 +21,14 @@ from collections import Counter, defaultdict
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from ..core import artifacts, paths, progress, results
 from ..core.messages import DISK_FULL, disk_full, printable, readable_file, run_command
 from ..core.parameters import check, read_parameter_file, unknown
+from .imports import used_modules
 
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')  # ensure(run, "01_collect" ...
-REGISTRY = re.compile(r"(import_module|resolve_name)\(")  # code that imports modules by name
-TABLE_SUFFIXES = (".csv", ".yaml")  # data of a module, in a file of the same stem beside it
 LINE_SECONDS = 60  # time between two lines about the stages that run
 TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
 LAUNCHER = "AUTHORBOOK_LAUNCHER"  # words before a stage's command: "srun --gres=gpu:1"
@@ -112,7 +109,7 @@ def _made(record):
     return {}
 
 
-def stages(run: str) -> list[Stage]:
+def read_stages(run: str) -> list[Stage]:
     """Return the stages of a run, by notebook; each notebook is followed by its variants.
 
     A variant has the parameters of its notebook, except those that its own file sets.
@@ -144,7 +141,7 @@ def stages(run: str) -> list[Stage]:
             if stage.notebook != notebook and not stage.notebook.startswith("00_")
         ]
         code = "\n".join(cell.source for cell in cells)
-        made_from = (code, _modules(code), parameters, _location_stats(parameters), earlier)
+        made_from = (code, used_modules(code), parameters, _location_stats(parameters), earlier)
         fingerprint = artifacts.fingerprint_of(made_from)
         needs = tuple(ENSURED.findall(code))
         stages_of_run.append(Stage(run, path.stem, parameters, fingerprint, needs))
@@ -212,63 +209,6 @@ def _location_stats(parameters):
     if isinstance(locations, str):
         locations = [locations]
     return [artifacts.file_stats_fingerprint(paths.resolve(location)) for location in locations]
-
-
-def _modules(code):
-    """Return name and hash of each module that code imports, directly or through others."""
-    python = "\n".join(line for line in code.splitlines() if not line.lstrip().startswith("%"))
-    names = set()
-    with suppress(SyntaxError):  # the kernel will report it with a better message
-        for node in ast.walk(ast.parse(python)):
-            if isinstance(node, ast.Import):
-                names.update(alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                names.add(node.module)
-                names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    graph = _imports()
-    names &= graph.modules
-    used = names.union(*(graph.find_upstream_modules(name) for name in names))
-    return [(name, _module_fingerprint(name)) for name in sorted(used)]
-
-
-@cache
-def _imports():
-    """Return the graph of who imports whom in ``helpers``.
-
-    The room ``runs`` is left out: how notebooks are run and shown does not change what they find.
-    Whoever imports a module imports its package, and a registry imports its whole package.
-    """
-    import grimp
-
-    graph = grimp.build_graph("helpers", cache_dir=None)
-    for name in {"helpers.runs"} | graph.find_descendants("helpers.runs"):
-        graph.remove_module(name)
-    for name in graph.modules - {"helpers"}:
-        path = _module_path(name)
-        package = name.rpartition(".")[0]
-        if package != "helpers":
-            graph.add_import(importer=name, imported=package)
-        if REGISTRY.search(path.read_text("utf-8")):
-            room = name if path.name == "__init__.py" else package
-            for member in graph.find_children(room) - {name}:
-                graph.add_import(importer=name, imported=member)
-    return graph
-
-
-def _module_path(name):
-    path = paths.ROOT.joinpath(*name.split("."))
-    if path.is_dir():
-        return path / "__init__.py"
-    return path.with_suffix(".py")
-
-
-@cache
-def _module_fingerprint(name):
-    """Return a hash of a module and its data that does not change with comments and layout."""
-    path = _module_path(name)
-    tables = [path.with_suffix(suffix) for suffix in TABLE_SUFFIXES]
-    texts = [table.read_text("utf-8") for table in tables if table.exists()]
-    return artifacts.fingerprint_of(ast.dump(ast.parse(path.read_text("utf-8"))), *texts)
 
 
 def execute(stage: Stage) -> None:
@@ -363,7 +303,7 @@ def failure(error: Exception) -> str:
     return "\n  ".join([f"{where}: {reason}", *lines[-TRACEBACK_LINES:]])
 
 
-def start(stage: Stage) -> None:
+def start_stage(stage: Stage) -> None:
     """Run a stage in a process of its own, and wait for its end; a current one is not started."""
     if stage.is_current:
         return
@@ -409,12 +349,12 @@ def ensure(run: str, notebook: str, path: str | Path) -> None:
         )
     if path.exists():
         return
-    chosen = [stage for stage in stages(run) if stage.notebook == notebook]
+    chosen = [stage for stage in read_stages(run) if stage.notebook == notebook]
     if not chosen:
         raise ValueError(f"{shown_path} is missing, and params/{run}/ has no {notebook}.yaml")
     print(f"{notebook} has not been run for {run!r}: running it now", flush=True)
     for stage in chosen:
-        start(stage)
+        start_stage(stage)
     if not path.exists():
         raise ValueError(f"{notebook} has been run for {run!r} but did not make {shown_path}")
 
@@ -471,7 +411,7 @@ def _outcome(stage):
     """Run a stage, and say how it ended: "reused" if it was current, else its seconds."""
     if stage.is_current:
         return "reused"
-    start(stage)
+    start_stage(stage)
     return f"{artifacts.read_json(stage.record)['seconds']:.0f} s"
 
 
@@ -485,7 +425,7 @@ def _print_progress(stage):
 
 def _main():
     run, name = sys.argv[1:]
-    for stage in stages(run):
+    for stage in read_stages(run):
         if stage.name == name:
             execute(stage)
 

@@ -12,7 +12,14 @@ from pandas.io.formats.style import Styler
 
 from ..core.names import GLOSSARY, explain, label
 from ..core.paths import Run
-from ..core.results import INTERVAL, KEY, format_interval, names_of_models, read, wide
+from ..core.results import (
+    INTERVAL,
+    KEY,
+    format_interval,
+    names_of_models,
+    read_results,
+    wide_results,
+)
 from ..published.claims import AGREE, MARGIN, WORDS, verdicts
 
 MAIN_PROTOCOLS = ("ranking", "linking", "verification")  # shown in this order before all others
@@ -79,7 +86,7 @@ def readable(frame: pd.DataFrame, hide: tuple[str, ...] = ()) -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        result of :func:`helpers.core.results.wide`
+        result of :func:`helpers.core.results.wide_results`
     hide : tuple of str
         columns to leave out; those that the table lacks are ignored
 
@@ -109,7 +116,7 @@ def results_html(files: Run, **about: object) -> str:
     **about : object
         ``run``, its name; ``stages``, its stages; and ``seconds``, the duration of each stage
     """
-    results = read(files)
+    results = read_results(files)
     with_value = results[results["value"].notna()]
     rows = json.loads(with_value.to_json(orient="records"))
     seeds = [row["seed"] for row in rows if row["seed"] is not None]
@@ -119,7 +126,7 @@ def results_html(files: Run, **about: object) -> str:
     return Template(template, autoescape=True).render(
         pick=partial(_pick, rows),
         tables=list(_tables(results)),
-        stale=len(read(files, stale=True).drop_duplicates(KEY)),
+        stale=len(read_results(files, stale=True).drop_duplicates(KEY)),
         claims=verdicts(results).to_dict("records"),
         interval=format_interval,
         label=label,
@@ -144,7 +151,7 @@ def _tables(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     results = results.assign(sign=signs)
     results["shown"] = [format_interval(*cell) for cell in results[[*INTERVAL, "sign"]].to_numpy()]
     for (protocol, sign), rows in sorted(results.groupby(["protocol", "sign"]), key=_order):
-        table = wide(rows, protocol, "shown").astype(object)
+        table = wide_results(rows, protocol, "shown").astype(object)
         title = label(protocol)
         if sign:
             title += ": differences from base"

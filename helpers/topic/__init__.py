@@ -4,3 +4,35 @@ Documents split by topic and encoders come in; students, erased encoders, masked
 of topic go out. Topic is taken out of the training (ARR), of finished vectors (erasure) or of the
 text (masking). Nothing here decides which posts are compared: the splits and protocols do.
 """
+
+from ..core.rooms import front_door
+
+__getattr__, __dir__ = front_door(
+    __name__,
+    {
+        ".arr": [
+            "arr_loss",
+            "bias_of_batch",
+            "bias_of_batches",
+            "log_probabilities",
+            "soft_targets",
+        ],
+        ".cross_topic": [
+            "compare_systems",
+            "compared_pairs",
+            "fit_topic_baseline",
+            "gains_over_base",
+            "mean_costs",
+            "measure_retrieval",
+            "open_trained",
+            "protocol_name",
+            "system_names",
+            "with_chance_level",
+        ],
+        ".distillation": ["train_with_students"],
+        ".erasure": ["Erased", "LeaceEraser"],
+        ".masking": ["frequent_words", "mask_text"],
+        ".probes": ["disjoint_samples", "probe_encoder"],
+        ".topic_corpus": ["make_corpus"],
+    },
+)

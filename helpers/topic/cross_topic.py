@@ -287,7 +287,7 @@ def with_chance_level(corpora: dict[str, TopicCorpus], rows: pd.DataFrame) -> pd
     corpora : dict of str to TopicCorpus
         corpora by kind of split
     rows : DataFrame
-        metrics of :func:`helpers.core.results.wide`, indexed by kind of split
+        metrics of :func:`helpers.core.results.wide_results`, indexed by kind of split
 
     Returns
     -------
@@ -330,7 +330,7 @@ def open_trained(
     ValueError
         If the run's results hold no such model, or if the models do not read the same tokens.
     """
-    rows = results.read(files).query(
+    rows = results.read_results(files).query(
         "split == 'test_cross' and seed == @seed and base == '' and experiment != ''"
     )
     rows = rows[rows.protocol == protocol_name(kind)].drop_duplicates("model").set_index("model")

@@ -19,7 +19,7 @@ import duckdb
 
 from helpers.cleaning.authors import pseudonym_key, pseudonymiser
 from helpers.core.paths import Run
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 from helpers.sources import git
 
 PROJECTS = "nova neutron cinder keystone horizon heat glance swift ironic".split()

@@ -21,7 +21,7 @@ from helpers.accounts.samples import (
     with_signatures,
 )
 from helpers.core.paths import Run
-from helpers.corpus.collect import parts_folder
+from helpers.corpus.collection import parts_folder
 from tests.accounts.subsets import subset_of_accounts
 
 

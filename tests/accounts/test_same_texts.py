@@ -11,7 +11,7 @@ from helpers.accounts import reading
 from helpers.accounts.__main__ import main
 from helpers.accounts.decisions import find_same_texts
 from helpers.core import paths
-from helpers.corpus import collect
+from helpers.corpus import collection
 from helpers.sources.demo import write_demo_csv
 
 HOSTILE = "<b>copy\u202ecat"
@@ -91,8 +91,8 @@ def test_copies_are_known_as_long_as_posts_are(copied, original, encoder, tmp_pa
     """Whatever was read before, stopped or damaged; posts are read again only if they must be."""
     run = paths.Run("mine")
     merges = []
-    merge = collect.merge
-    monkeypatch.setattr(collect, "merge", lambda *rest: (merges.append(1), merge(*rest))[1])
+    merge = collection.merge
+    monkeypatch.setattr(collection, "merge", lambda *rest: (merges.append(1), merge(*rest))[1])
     named = [{HOSTILE, "demo-0003"}, {"demo-0005", "demo-0007"}]
 
     posts = reading.read_posts(run, str(copied), encoder)

@@ -230,7 +230,7 @@ def test_the_glossary_says_a_sentence_of_each_term():
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.parent.name)
 def test_every_stored_result_has_a_name_of_today(path):
-    frame = results.read(path)
+    frame = results.read_results(path)
     assert not [name for name in frame.label.unique() if len(name) > MAX_LETTERS or "_" in name]
     assert not frame.label.str.contains(r", seed \d").any(), "the seed is a column"
     assert {"hardest AUC", "dev overall"}.isdisjoint(frame.metric), "metrics of older tables"
@@ -249,7 +249,7 @@ def test_no_two_stored_rows_have_one_name(path):
         "metric",
         "seed",
     ]
-    assert not results.read(path).duplicated(said).any()
+    assert not results.read_results(path).duplicated(said).any()
 
 
 def shown(figure):

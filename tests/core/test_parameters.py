@@ -14,7 +14,7 @@ from pydantic import Field
 import helpers
 from helpers.core import paths
 from helpers.core.messages import FileError
-from helpers.core.parameters import Config, check, read_parameter_file, unknown
+from helpers.core.parameters import Config, check, read_parameter_file, start, unknown
 from helpers.losses import LOSSES, LossConfig
 
 DECLARED = {
@@ -306,20 +306,22 @@ def numeric(hint):
     "path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem
 )
 def test_every_number_and_list_of_every_notebook_is_checked(path):
-    """Run its own call of check() with values out of bounds, and with empty lists.
+    """Run check() as its own start() does, with values out of bounds, and with empty lists.
 
     Of the lists the call must name those that may be empty.
     """
     cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
-    cell = next(cell for cell in cells if cell.startswith(("check(", "parameters.check(")))
-    call = ast.unparse(ast.parse(cell).body[0])
+    cell = next(cell for cell in cells if cell.startswith(("start(", "files = start(")))
+    call = ast.unparse(ast.parse(cell).body[0].value).replace("start(", "check(", 1)
     good = {"__name__": "__main__"}
     imported = {}
     exec(next(cell for cell in cells if cell.startswith("run: str")), good)
     exec(cells[0], imported)  # imports, nothing else
 
     def checked(**changed):
-        return eval(call, {**imported, **good, "globals": lambda: {**good, **changed}})
+        return eval(
+            call, {**imported, **good, "check": check, "globals": lambda: {**good, **changed}}
+        )
 
     settings = checked()
     for name, hint in good["__annotations__"].items():
@@ -429,3 +431,12 @@ class TestFiles:
         path.write_text("a: &a {b: 1}\nc: *a\nd: {<<: *a, e: [*a, *a]}\n")
         one = {"b": 1}
         assert read_parameter_file(path) == {"a": one, "c": one, "d": one | {"e": [one, one]}}
+
+
+def test_a_notebook_starts_with_checked_parameters_and_the_paths_of_its_run():
+    namespace = {"__annotations__": {"run": str, "posts": int}, "run": "demo", "posts": 3}
+    assert start(namespace, posts=(1, 5)) == paths.Run("demo")
+    with pytest.raises(ValueError, match="parameter 'posts' must"):
+        start(namespace, posts=(4, 5))
+    with pytest.raises(ValueError, match="parameter 'run' .* use letters"):
+        start(namespace | {"run": "../demo"})

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.core import progress
 from helpers.core.progress import progress_bar
-from helpers.runs.stages import execute, stages
+from helpers.runs.stages import execute, read_stages
 from tests.toy_runs import notebook
 
 
@@ -47,7 +47,7 @@ def test_a_bar_that_cannot_be_kept_ends_no_training(place):
 
 
 def test_a_stage_draws_no_bar_into_its_notebook_and_leaves_no_file(toy, seen, monkeypatch):
-    stage = stages("demo")[0]
+    stage = read_stages("demo")[0]
     draw = (
         "import os\nfrom pathlib import Path\nfrom tqdm import tqdm\n"
         "from helpers.core.progress import PLACE, progress_bar\n"

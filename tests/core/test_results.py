@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 
 from helpers.core import paths
 from helpers.core.artifacts import write_json
-from helpers.core.results import COLUMNS, export, read, record, wide
+from helpers.core.results import COLUMNS, export, read_results, record, wide_results
 from helpers.runs import summary
 
 NAN = float("nan")
@@ -33,7 +33,7 @@ def metrics(**values):
 
 def test_what_is_recorded_is_read_to_the_last_digit(run):
     value = 0.1 + 0.2
-    assert list(read(run).columns) == COLUMNS and read(run).empty
+    assert list(read_results(run).columns) == COLUMNS and read_results(run).empty
     record(
         run,
         metrics(MRR=(value, 1 / 3, 2 / 3), R_at_8=0.5),
@@ -44,20 +44,20 @@ def test_what_is_recorded_is_read_to_the_last_digit(run):
         device="cpu",
         **RANKING,
     )
-    frame = read(run)
+    frame = read_results(run)
     assert frame["value"].tolist() == [value, 0.5] and frame["low"][0] == 1 / 3
     assert frame.loc[
         0, ["model", "label", "base", "metric", "queries", "seed", "seconds", "experiment"]
     ].tolist() == ["NA", "a, b", "", "MRR", 7, 0, 1.5, ""]
     assert frame["low"].isna().tolist() == [False, True] and frame["targets"].isna().all()
-    pd.testing.assert_frame_equal(read(run.results), frame)  # a folder by its path
+    pd.testing.assert_frame_equal(read_results(run.results), frame)  # a folder by its path
     export(run)
     table = run.folder / "results.csv"
-    pd.testing.assert_frame_equal(read(table), frame)
+    pd.testing.assert_frame_equal(read_results(table), frame)
     record(run, metrics(MRR=0.5), model="other", **RANKING)
     table.unlink()
     export(run)
-    assert len(read(table)) == len(read(run)) == 3
+    assert len(read_results(table)) == len(read_results(run)) == 3
 
 
 def test_a_table_of_differences_has_only_paired_ones_each_in_its_column(run):
@@ -65,7 +65,7 @@ def test_a_table_of_differences_has_only_paired_ones_each_in_its_column(run):
     paired = metrics(MRR_difference=(0.1, 0.05, 0.15), R_at_1_difference=(-0.2, -0.3, 0.1))
     for base in ("theirs", "others"):
         record(run, paired, model="ours", base=base, **RANKING)
-    table = summary.difference_table(read(run), ["base"], ["R@1", "MRR"])
+    table = summary.difference_table(read_results(run), ["base"], ["R@1", "MRR"])
     assert list(table.columns) == ["R@1", "MRR"] and list(table.index) == ["others", "theirs"]
     assert table.loc["theirs"].tolist() == ["-0.200 (-0.300 to 0.100)", "+0.100 (0.050 to 0.150)"]
 
@@ -85,7 +85,7 @@ def test_the_rows_of_one_measurement_are_replaced_and_no_others(run):
         record(run, metrics(MRR=0.5), **{"model": "m", **RANKING, **key})
     record(run, metrics(MRR=0.2), model="m", **RANKING)
     record(run, metrics(MRR=0.6), model="m", seed=None, **RANKING)
-    frame = read(run)
+    frame = read_results(run)
     assert len(frame) == 8 and "old" not in set(frame["metric"])
     assert len(list(run.results.iterdir())) == 8, "a file a measurement"
 
@@ -101,7 +101,7 @@ def test_what_cannot_be_recorded_is_refused_in_one_line(run):
     table = run.folder / "results.csv"
     table.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="results.csv is not a table of results"):
-        read(table)
+        read_results(table)
 
 
 def test_results_of_earlier_models_and_data_are_left_out(run):
@@ -122,9 +122,9 @@ def test_results_of_earlier_models_and_data_are_left_out(run):
             data=data,
             **RANKING,
         )
-    assert read(run)["model"].unique().tolist() == ["m", "baseline"]
-    assert read(run, stale=True)["model"].unique().tolist() == ["old", "older"]
-    assert len(read(run.results)) == 8
+    assert read_results(run)["model"].unique().tolist() == ["m", "baseline"]
+    assert read_results(run, stale=True)["model"].unique().tolist() == ["old", "older"]
+    assert len(read_results(run.results)) == 8
     page = summary.results_html(run)
     assert (
         "2 results of earlier models or data are left out" in page
@@ -140,7 +140,7 @@ def test_wide_has_a_row_a_model_and_the_best_first(run):
     record(run, metrics(EER=0.2), model="b", protocol="linking", split="test")
     record(run, metrics(EER=0.1), model="a", protocol="linking", split="test")
     record(run, metrics(EER=0.3), model="c", protocol="linking", split="test")
-    frame = wide(read(run), "ranking")
+    frame = wide_results(read_results(run), "ranking")
     assert list(frame.columns) == ["split", "model", "MRR", "R@8", "seed", "queries"], (
         "what nobody knows is no column"
     )
@@ -150,10 +150,10 @@ def test_wide_has_a_row_a_model_and_the_best_first(run):
         "dev",
     ]
     assert frame["MRR"].tolist() == [0.7, 0.1, 0.9] and frame["seed"].tolist() == [7, 0, 0]
-    assert wide(read(run), "linking")["model"].tolist() == ["a", "b", "c"], (
+    assert wide_results(read_results(run), "linking")["model"].tolist() == ["a", "b", "c"], (
         "an error rate: the lowest first"
     )
-    assert wide(read(run), "nothing").empty
+    assert wide_results(read_results(run), "nothing").empty
 
 
 @pytest.mark.parametrize(
@@ -359,23 +359,23 @@ def test_names_on_the_first_screen_are_text(run):
 
 def test_no_byte_of_a_measurement_can_change_unseen(run):
     record(run, metrics(MRR=(0.1, 0.05, 0.2)), model="m", **RANKING)
-    before = read(run)
+    before = read_results(run)
     (path,) = run.results.iterdir()
     whole = path.read_bytes()
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         try:
-            changed = read(run)
+            changed = read_results(run)
         except ValueError as error:
             assert f"{path.name} is damaged: delete " in str(error)
         else:  # only white space, or the word "checksum" itself
             pd.testing.assert_frame_equal(changed, before)
     path.write_bytes(whole[:-5])
     with pytest.raises(ValueError, match=f"{path.name} is damaged: delete "):
-        read(run)
+        read_results(run)
     path.unlink()
     record(run, metrics(MRR=0.2), model="n", **RANKING)
-    assert read(run)["value"].tolist() == [0.2]
+    assert read_results(run)["value"].tolist() == [0.2]
 
 
 def test_two_notebooks_at_once_lose_nothing(tmp_path):
@@ -391,12 +391,12 @@ def test_two_notebooks_at_once_lose_nothing(tmp_path):
                 range(24),
             )
         )
-    assert sorted(read(path).model) == sorted(f"m{n}" for n in range(24))
+    assert sorted(read_results(path).model) == sorted(f"m{n}" for n in range(24))
 
 
 def test_stored_results_are_tables_of_today():
     stored = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
-    assert stored and all(len(read(path)) > 100 for path in stored)
+    assert stored and all(len(read_results(path)) > 100 for path in stored)
 
 
 def test_the_first_screen_of_second_accounts_asks_their_question(run):

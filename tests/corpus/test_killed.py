@@ -7,7 +7,7 @@ import psutil
 
 from helpers import sources
 from helpers.core.paths import Run
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 from tests.forks import Fork, wait_until
 
 

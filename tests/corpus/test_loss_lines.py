@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from helpers.core.paths import Run
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.corpus import merge as merge_module
-from helpers.corpus.collect import PART, CollectConfig
+from helpers.corpus.collection import PART, CollectConfig
 from helpers.corpus.merge import NORMAL, SQL, MergeSettings, Tables, merge, minhash
 from helpers.corpus.posts_table import open_database
 

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.core import paths
 from helpers.corpus import posts_table
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 from helpers.corpus.joined_posts import join_posts
 from helpers.corpus.posts_table import Selection, open_database, select_posts
 from helpers.splits.assignment import make_split

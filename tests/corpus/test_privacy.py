@@ -17,8 +17,8 @@ from backports import zstd
 
 from helpers.cleaning.authors import names_folder
 from helpers.core import paths
-from helpers.corpus import collect as corpus
-from helpers.corpus.collect import CollectConfig, collect, parts_folder
+from helpers.corpus import collection as corpus
+from helpers.corpus.collection import CollectConfig, collect, parts_folder
 from helpers.corpus.posts_table import Selection, select_posts
 from helpers.sources import INVENTED, SOURCES
 from helpers.splits.assignment import make_split

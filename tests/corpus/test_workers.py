@@ -11,7 +11,7 @@ import pytest
 from helpers.core import paths
 from helpers.core.artifacts import read_json
 from helpers.corpus import workers
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 from tests.corpus.test_merge import merged, write_parts
 
 BARE = {"names": {}, "near_duplicate": 0, "strip_signatures": False}

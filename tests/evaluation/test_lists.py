@@ -250,7 +250,7 @@ def test_each_way_is_a_row_of_its_own(line, tmp_path, monkeypatch):
     found = match_drawn_lists(scores_of(0), line, 0.5, lists=2)
     run = Run("demo")
     record_lists(run, found, "TF-IDF subword, AS-norm", "matched, overlap 0.5", split="test")
-    rows = results.read(run)
+    rows = results.read_results(run)
     without_ranks = set(rows.model) - set(rows[rows.metric == "MRR"].model)
     assert without_ranks == {f"TF-IDF subword, {way}" for way in lists.WITHOUT_RANKS}
     rows = rows[rows.metric.isin(["R@1", "R@1_difference"])].set_index(["model", "base"])

@@ -302,7 +302,7 @@ def test_compared_pairs_are_recorded_with_their_base(tmp_path):
     differences = compare_pairs(table, ranks, about, [("one", "other")], seed=5)
     expected = compare_rankings(ranks["one"], ranks["other"], 5)
     pd.testing.assert_frame_equal(differences["one", "other"], expected)
-    rows = results.read(table)
+    rows = results.read_results(table)
     assert set(rows.model) == {"m one"} and set(rows.base) == {"m other"} and set(rows.seed) == {3}
     stored = rows.set_index("metric")[["value", "low", "high"]]
     pd.testing.assert_frame_equal(stored, expected, check_names=False, check_index_type=False)

@@ -148,7 +148,7 @@ def test_systems_and_their_differences_are_recorded(tmp_path):
     about = {"protocol": "p", "split": "all", "sample_size": 4}
     labels = {"a": "A", "b": "B"}
     record_metrics(tmp_path / "results", scores, accounts, labels, [("a", "b")], 3, **about)
-    rows = results.read(tmp_path / "results").set_index(["model", "base"])
+    rows = results.read_results(tmp_path / "results").set_index(["model", "base"])
     assert (rows.targets == 30).all() and (rows.queries == 30).all()
     assert rows.loc[("b", "a"), "label"].unique() == ["B"]
     for key, table in {

@@ -12,7 +12,7 @@ from helpers.core.paths import Run
 from helpers.encoders.baselines import fit_on_documents
 from helpers.evaluation.bootstrap import resample_weights
 from helpers.evaluation.models import Model, as_model
-from helpers.evaluation.pan_metrics import DEFINITIONS, METRICS, pan_metrics
+from helpers.evaluation.pan_task import DEFINITIONS, METRICS, pan_metrics
 from helpers.evaluation.verification import (
     GRID,
     PUBLISHED_THRESHOLDS,

@@ -11,7 +11,7 @@ from helpers.accounts import page, reading
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core import results
 from helpers.core.paths import Run
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 from helpers.encoders.stream import stream_config
 from helpers.losses import LossConfig
 from helpers.sources.demo import write_demo_csv

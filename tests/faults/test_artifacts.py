@@ -15,16 +15,16 @@ import pytest
 
 from helpers.core import paths
 from helpers.runs.__main__ import main
-from helpers.runs.stages import stages
+from helpers.runs.stages import read_stages
 from helpers.sources.demo import write_demo_csv
 from tests.toy_runs import notebook, use_no_processes
 
 IMPORTS = """
 from helpers.core import paths, results
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 from helpers.corpus.joined_posts import join_posts
 from helpers.encoders.stream import stream_config
-from helpers.evaluation.pan_metrics import write_answers
+from helpers.evaluation.pan_task import write_answers
 from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
 from helpers.losses import LossConfig
 from helpers.runs.stages import ensure
@@ -178,7 +178,7 @@ def test_the_same_command_makes_what_is_lost_again(toy_run, name):
     break_file(folder / name, QUICK[name])
     assert main(["toy"]) == 0
     assert differences(made, contents(folder)) == []
-    assert all(stage.is_current for stage in stages("toy"))
+    assert all(stage.is_current for stage in read_stages("toy"))
 
 
 @pytest.mark.torture

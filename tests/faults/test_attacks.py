@@ -17,7 +17,7 @@ import torch
 from helpers.accounts.encoder import SHIPPED, AuthorEncoder
 from helpers.core import artifacts
 from helpers.encoders.pretrained import load_luar
-from helpers.runs.stages import stages
+from helpers.runs.stages import read_stages
 from helpers.tokens.store import build_store, list_topics, open_store
 from helpers.tokens.tokenizer import load_tokenizer
 from helpers.training.experiment import load_trained
@@ -243,7 +243,7 @@ def answer_in_time(ask):
 def read_demo():
     """Read the parameters of the run demo, and return what came of it."""
     try:
-        stages("demo")
+        read_stages("demo")
     except ValueError as error:
         return f"refused: {error!s:.500}"
     return "read"

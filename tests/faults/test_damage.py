@@ -74,7 +74,7 @@ def of_model(runs):
 
 
 def of_results(runs):
-    return results.read(runs["training"]).to_csv()
+    return results.read_results(runs["training"]).to_csv()
 
 
 def of_card(runs):

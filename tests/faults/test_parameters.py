@@ -10,11 +10,11 @@ import pytest
 
 from helpers.core import paths
 from helpers.core.parameters import memory_size
-from helpers.corpus.collect import CollectConfig
+from helpers.corpus.collection import CollectConfig
 from helpers.corpus.posts_table import Selection, open_database
 from helpers.encoders.stream import StreamConfig
 from helpers.evaluation.linking import LinkingConfig
-from helpers.runs.stages import Stage, stages
+from helpers.runs.stages import Stage, read_stages
 from helpers.sources import open_source
 from helpers.splits.by_time import TimeSplit
 from helpers.training.experiment import settings_grid
@@ -190,7 +190,7 @@ def test_every_value_is_refused_by_the_name_of_its_parameter_or_has_a_meaning(no
 @pytest.mark.parametrize("run", RUNS)
 def test_every_run_that_ships_is_accepted(run, tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    for stage in stages(run):
+    for stage in read_stages(run):
         settings(stage)
 
 

@@ -17,7 +17,7 @@ from helpers.accounts.gallery import LINK_COSTS, NOBODY, posterior
 from helpers.accounts.scoring import SIZES
 from helpers.cleaning.authors import pseudonymiser, same_author
 from helpers.core.paths import Run
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 from helpers.evaluation import ranking
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import GRID

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from helpers.accounts import reading
 from helpers.core.paths import Run
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 from helpers.sources import open_source
 from tests.faults import calls
 from tests.faults.hostile import COLUMNS, parquet_files, text_files

@@ -18,7 +18,7 @@ import pytest
 from helpers.accounts.__main__ import main
 from helpers.cleaning.authors import pseudonym_key
 from helpers.core import paths
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collection import CollectConfig, collect
 from tests.forks import Fork
 
 WORDS = (

@@ -6,7 +6,7 @@ import pytest
 
 from helpers.core import paths
 from helpers.core.names import MAX_LETTERS
-from helpers.runs.stages import stages
+from helpers.runs.stages import read_stages
 from tests.paper_runs import settings
 
 PAPERS = ("khan2021", "tyo2021", "sawatphol2022")
@@ -18,7 +18,7 @@ def test_the_configs_of_every_stage_can_be_built(run, monkeypatch, tmp_path):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     trained = set()
     compared = set()
-    for stage in stages(run):
+    for stage in read_stages(run):
         names = settings(stage)
         if stage.notebook == "03_train":
             seed = f"-seed{names['seed']}" if names["seed"] else ""
@@ -45,7 +45,7 @@ def test_the_papers_runs_are_there():
 
 def test_the_grids_of_the_papers(monkeypatch, tmp_path):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    (losses,) = [stage for stage in stages("khan2021") if stage.name == "04_losses"]
+    (losses,) = [stage for stage in read_stages("khan2021") if stage.name == "04_losses"]
     trained = settings(losses)["experiments"].values()
     grid = set()
     margins = set()
@@ -70,7 +70,7 @@ def test_configurations_of_verification_are_named_as_people_read_them(run, monke
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     names = set()
     models = set()
-    for stage in stages(run):
+    for stage in read_stages(run):
         if stage.notebook in ("10_verify", "12_pairs"):
             names |= {name for name, _ in settings(stage).get("experiments", {})}
             models |= set(settings(stage).get("models", []))

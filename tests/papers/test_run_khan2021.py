@@ -159,7 +159,7 @@ def test_it_runs(tmp_path, monkeypatch):
     card = json.loads(files.data_card.read_text())
     assert card["dropped_broken_json"] == len(MONTHS)
     assert card["dropped_deleted"] == card["dropped_bot"] == 1
-    rows = results.read(files)
+    rows = results.read_results(files)
     assert {"MRR", "R@4", "R@8"} <= set(rows[rows.model == "stream_TPS-topk"].metric)
     linking = rows[(rows.protocol == "linking") & (rows.metric == "EER")]
     assert {"stream_TPS-arcface-iur", "fused_TPS-arcface-iur", "tfidf_word"} <= set(linking.model)

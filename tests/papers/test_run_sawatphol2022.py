@@ -97,7 +97,7 @@ def test_it_runs(tmp_path, monkeypatch, run, write, author_share, topic_share):
     )
     report = json.loads((files.folder / "topics/cross_topic/split.json").read_text())
     tests = [name for name in report["splits"] if name.startswith("test")]
-    rows = results.read(files)
+    rows = results.read_results(files)
     assert set(rows.split) == set(tests)
     assert {"supcon", "supcon_arr", "bow", "tfidf"} <= set(rows.model)
     recalls = rows[(rows.model == "supcon") & (rows.metric == "R@8")]

@@ -66,7 +66,7 @@ def test_it_runs(tmp_path, monkeypatch, run, split, row, pairs):
     if run == "tyo2021" and split == "pairs":
         test = pd.read_parquet(files.posts / "test.parquet", columns=["author", "topic", "id"])
         assert len(test) == 2 * len(given_pairs(test))
-    rows = results.read(files).query("model == @row").set_index("metric")
+    rows = results.read_results(files).query("model == @row").set_index("metric")
     assert {"AUC", "F1", "c@1", "F_0.5u", "Brier", "overall"} <= set(rows.index)
     if run == "tyo2021_pan21":  # the given test, whole
         assert made["splits"]["test"]["posts"] == 120 and set(rows.queries) == {60}

@@ -9,7 +9,7 @@ import pytest
 
 from helpers import published as papers
 from helpers.core import paths
-from helpers.core.results import COLUMNS, TYPES, read
+from helpers.core.results import COLUMNS, TYPES, read_results
 from helpers.published import claims
 
 CLAIMS = pd.read_csv(claims.FOLDER / "claims.csv", keep_default_na=False)
@@ -210,7 +210,7 @@ def test_the_tables_say_what_the_claim_says(row, sign):
 
 def test_stored_results_have_verdicts_that_follow_from_their_rows():
     """Recomputed from the rows: the stream against TF-IDF of words, accounts seen in training."""
-    frame = read(paths.ROOT / "outputs/open/draw-4/results.csv")
+    frame = read_results(paths.ROOT / "outputs/open/draw-4/results.csv")
     rows = frame.query(
         "protocol == 'linking' and split == 'seen' and metric == 'EER' and base == '' and seed == 0"
     )
@@ -234,9 +234,9 @@ DRAWS = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
 @pytest.mark.parametrize("path", DRAWS, ids=lambda path: path.parent.name)
 def test_no_measured_claim_is_left_out(path):
     """A plain loop: wherever rows of both models, or of their difference, are of one training."""
-    rows = read(path)
+    rows = read_results(path)
     rows = rows.assign(seed=rows.seed.fillna(-1), max_tokens=rows.max_tokens.fillna(-1))
-    shown = claims.verdicts(read(path))
+    shown = claims.verdicts(read_results(path))
     shown = set(zip(shown.claim, shown.note)) - set(zip(shown.claim, shown.note[shown.ours == ""]))
     counted = 0
     for claim in CLAIMS.itertuples():
@@ -259,7 +259,7 @@ def test_no_measured_claim_is_left_out(path):
 
 def test_the_papers_own_split_says_no():
     """Draw 3 measured R07 in the split of Sawatphol et al.: TF-IDF has the higher R@8."""
-    frame = claims.verdicts(read(paths.ROOT / "outputs/open/draw-3/results.csv"))
+    frame = claims.verdicts(read_results(paths.ROOT / "outputs/open/draw-3/results.csv"))
     own_split = frame[(frame.id == "R07") & frame.note.str.contains("cross-topic")]
     assert own_split.verdict.tolist() == ["other sign"]
 

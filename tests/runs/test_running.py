@@ -16,7 +16,7 @@ import pytest
 from helpers.core import artifacts, paths
 from helpers.runs import stages as runner
 from helpers.runs.__main__ import main
-from helpers.runs.stages import StageFailed, ensure, execute, stages
+from helpers.runs.stages import StageFailed, ensure, execute, read_stages
 from tests.forks import wait_until
 from tests.toy_runs import log, notebook, params
 
@@ -66,7 +66,7 @@ def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
 
     source = toy / "notebooks/01_a.ipynb"  # a code cell: everything after it too
     source.write_text(source.read_text().replace("print(size)", "print(size, 2)"))
-    assert not any(stage.is_current for stage in stages("demo"))
+    assert not any(stage.is_current for stage in read_stages("demo"))
     (toy / "outputs/demo/notebooks/02_b.ipynb").unlink()
     assert main(["demo", "--list"]) == 0
     assert "current" not in capsys.readouterr().out
@@ -102,14 +102,14 @@ def test_a_stage_runs_again_where_a_file_that_it_made_is_deleted_or_cut(toy, nam
     assert main(["demo"]) == 0
     path = toy / "outputs/demo" / name
     before = path.read_text()
-    assert all(stage.is_current for stage in stages("demo"))
+    assert all(stage.is_current for stage in read_stages("demo"))
     path.unlink()
-    assert not stages("demo")[0].is_current
+    assert not read_stages("demo")[0].is_current
     assert main(["demo"]) == 0
-    assert path.exists() and all(stage.is_current for stage in stages("demo"))
+    assert path.exists() and all(stage.is_current for stage in read_stages("demo"))
     if path.suffix == ".txt":
         path.write_text(before + "cut")
-        assert not stages("demo")[0].is_current
+        assert not read_stages("demo")[0].is_current
 
 
 @pytest.mark.usefixtures("without_kernels")
@@ -121,7 +121,7 @@ def test_a_stage_that_stopped_after_it_made_a_lost_file_again_is_not_current(toy
     made.unlink()
     (toy / "notebooks/stop").touch()
     assert main(["demo", "01_a"]) == 1
-    assert made.exists() and not stages("demo")[0].is_current
+    assert made.exists() and not read_stages("demo")[0].is_current
 
 
 @pytest.mark.usefixtures("without_kernels")
@@ -130,9 +130,9 @@ def test_a_run_that_was_copied_is_current(toy, monkeypatch):
     assert main(["demo"]) == 0
     shutil.copytree(toy / "outputs", toy / "copied")
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(toy / "copied"))
-    assert all(stage.is_current for stage in stages("demo"))
+    assert all(stage.is_current for stage in read_stages("demo"))
     (toy / "copied/demo/made/3.txt").unlink()
-    assert not stages("demo")[0].is_current
+    assert not read_stages("demo")[0].is_current
 
 
 def test_a_failure_is_told_in_a_few_lines(toy, capsys, request, monkeypatch):
@@ -140,7 +140,7 @@ def test_a_failure_is_told_in_a_few_lines(toy, capsys, request, monkeypatch):
     params(toy, "03_c", "")
     for name in ("01_a", "02_b", "02_b.T", "02_b.Z"):
         (toy / f"params/demo/{name}.yaml").unlink()
-    monkeypatch.setattr(runner, "start", execute)
+    monkeypatch.setattr(runner, "start_stage", execute)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", os.environ.copy())
         assert main(["demo"]) == 1
@@ -202,7 +202,7 @@ def test_stages_that_need_nothing_of_each_other_run_at_once(toy, monkeypatch):
         running.discard(stage.name)
         order.append(stage.name)
 
-    monkeypatch.setattr(runner, "start", pretend)
+    monkeypatch.setattr(runner, "start_stage", pretend)
     assert main(["demo", "--jobs", "2"]) == 0
     assert {"01_a", "03_c"} in at_once and max(len(names) for names in at_once) == 2
     assert not any({"01_a", "02_b"} <= names for names in at_once)
@@ -218,7 +218,7 @@ def test_what_most_others_need_goes_first(toy, monkeypatch):
         params(toy, name, "")
     params(toy, "01_b", "")
     order = []
-    monkeypatch.setattr(runner, "start", lambda stage: order.append(stage.name))
+    monkeypatch.setattr(runner, "start_stage", lambda stage: order.append(stage.name))
     assert main(["demo"]) == 0
     assert order == ["01_b", "01_a", "02_b", "02_b.T", "02_b.Z", "03_c", "04_d"]
 
@@ -230,14 +230,14 @@ def test_the_first_failure_ends_a_run(toy, monkeypatch, capsys):
         started.append(stage.name)
         raise StageFailed(f"{stage.name} failed")
 
-    monkeypatch.setattr(runner, "start", fail)
+    monkeypatch.setattr(runner, "start_stage", fail)
     with pytest.raises(StageFailed):
-        runner.run_stages(stages("demo"), jobs=2)
+        runner.run_stages(read_stages("demo"), jobs=2)
     assert started == ["01_a", "02_b"] and "02_b.T" not in capsys.readouterr().out
 
 
 def test_a_line_now_and_then_says_how_far_a_stage_is(toy, monkeypatch, capsys):
-    stage = stages("demo")[0]
+    stage = read_stages("demo")[0]
     artifacts.make_folder(stage.output.parent)
     stage.progress_file.write_text("training 2/8\x1b[2J, 00:03 left")
     monkeypatch.setattr(runner, "LINE_SECONDS", 0.1)

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from helpers.core import paths
-from helpers.runs import stages as runner
+from helpers.runs import imports
 from helpers.runs.__main__ import main
-from helpers.runs.stages import stages
+from helpers.runs.stages import read_stages
 from tests.toy_runs import DECLARED, log, notebook, params
 
 
 def test_stages_are_in_order_base_first(toy):
-    toy_stages = stages("demo")
+    toy_stages = read_stages("demo")
     assert [stage.name for stage in toy_stages] == ["01_a", "02_b", "02_b.T", "02_b.Z"]
     assert [stage.parameters.get("size") for stage in toy_stages] == [3, None, 8, 9]
     assert all(stage.parameters["run"] == "demo" for stage in toy_stages)
@@ -38,7 +38,7 @@ def test_stages_are_in_order_base_first(toy):
 def test_bad_parameters_are_refused_before_anything_runs(toy, capsys, name, text, message):
     params(toy, name, text)
     with pytest.raises(ValueError, match=message):
-        stages("demo")
+        read_stages("demo")
     assert main(["demo"]) == 1
     assert not log(toy) and "Traceback" not in capsys.readouterr().err
 
@@ -47,27 +47,27 @@ def test_an_unknown_run_lists_the_runs(toy, capsys):
     assert main(["dmeo"]) == 1
     assert "The runs are: demo." in capsys.readouterr().err
     with pytest.raises(ValueError, match="letters, digits"):
-        stages("../demo")
+        read_stages("../demo")
 
 
 def test_prose_does_not_make_a_stage_stale(toy):
-    before = stages("demo")
+    before = read_stages("demo")
     source = toy / "notebooks/02_b.ipynb"
     source.write_text(source.read_text().replace("# Second", "# Two"))
-    assert stages("demo") == before
+    assert read_stages("demo") == before
 
 
 def test_what_starts_the_collection_makes_nothing_after_it_stale(toy):
-    before = [stage.fingerprint for stage in stages("demo")]
+    before = [stage.fingerprint for stage in read_stages("demo")]
     notebook(toy / "notebooks/00_start.ipynb", "print(1)")
     params(toy, "00_start", "")
-    first, *later = stages("demo")
+    first, *later = read_stages("demo")
     assert first.name == "00_start" and [stage.fingerprint for stage in later] == before
 
 
 def modules(code):
     """The modules of helpers that code uses."""
-    return {name for name, _ in runner._modules(code)}
+    return {name for name, _ in imports.used_modules(code)}
 
 
 def test_a_changed_helper_makes_what_imports_it_stale():
@@ -79,6 +79,28 @@ def test_a_changed_helper_makes_what_imports_it_stale():
     assert "helpers.core.messages" in modules("import helpers.core.artifacts\n%matplotlib inline")
     assert modules("import json, numpy\nfrom pathlib import Path") == set()
     assert modules("def broken(") == set()
+
+
+def test_of_a_front_door_the_module_counts_that_holds_the_name():
+    baselines = modules("from helpers.encoders.baselines import fit_baseline")
+    assert modules("from helpers.encoders import fit_baseline") == baselines
+    masking = modules("from helpers.topic import mask_text")
+    assert {"helpers.topic.masking"} < masking and "helpers.topic.arr" not in masking
+    assert modules("from helpers.topic import mask_text, arr_loss") > masking
+    record = modules("from helpers.core.results import record")
+    assert modules("from helpers.runs import ensure, record") == record
+
+
+def test_a_room_that_offers_more_makes_nothing_stale(room):
+    door = "from ..core.rooms import front_door\n__getattr__, __dir__ = front_door(__name__, {})\n"
+    path = room / "__init__.py"
+
+    def fingerprint(code):
+        path.write_text(code)
+        return imports._module_fingerprint.__wrapped__("helpers.figures")
+
+    assert fingerprint(door) == fingerprint(door.replace("{}", '{".labels": ["x"]}'))
+    assert fingerprint(door) != fingerprint(door + "x = 1")
 
 
 def test_what_a_registry_looks_up_by_name_counts():
@@ -98,7 +120,7 @@ def room(tmp_path, monkeypatch):
 
 
 def fingerprint_of_labels():
-    return runner._module_fingerprint.__wrapped__("helpers.figures.labels")
+    return imports._module_fingerprint.__wrapped__("helpers.figures.labels")
 
 
 def test_a_comment_in_a_module_changes_nothing(room):
@@ -118,10 +140,10 @@ def test_a_table_beside_a_module_is_a_part_of_it(room):
 
 
 def test_what_is_for_a_gpu_is_no_stage(toy):
-    before = stages("demo")
+    before = read_stages("demo")
     params(toy, f"{before[0].name}.gpu", "size: 2")
     params(toy, f"{before[0].name}.gpu_large", "size: 3")
-    assert stages("demo") == before
+    assert read_stages("demo") == before
 
 
 def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
@@ -132,15 +154,15 @@ def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
     )
     monkeypatch.setattr(paths, "ROOT", toy)
     params(toy, "01_a", "location: [posts.csv]")
-    before = [stage.fingerprint for stage in stages("demo")]
-    assert before == [stage.fingerprint for stage in stages("demo")]
+    before = [stage.fingerprint for stage in read_stages("demo")]
+    assert before == [stage.fingerprint for stage in read_stages("demo")]
     path.write_text("ab")
-    assert not set(before) & {stage.fingerprint for stage in stages("demo")}
+    assert not set(before) & {stage.fingerprint for stage in read_stages("demo")}
 
 
 def test_who_opens_token_stores_waits_for_the_notebook_that_makes_them():
-    needs = {stage.name: set(stage.needs) for stage in stages("demo")}
-    for stage in stages("demo"):
+    needs = {stage.name: set(stage.needs) for stage in read_stages("demo")}
+    for stage in read_stages("demo"):
         book = (paths.NOTEBOOKS / f"{stage.notebook}.ipynb").read_text("utf-8")
         if stage.notebook == "02_tokenizer" or not re.search(r"open_stores?\(", book):
             continue

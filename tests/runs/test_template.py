@@ -7,7 +7,7 @@ import pytest
 
 from helpers.core import paths
 from helpers.evaluation.ranking import ranking_trials
-from helpers.runs.stages import stages
+from helpers.runs.stages import read_stages
 from helpers.sources.demo import write_demo_csv
 from helpers.tokens.store import open_store
 from tests.paper_runs import execute_here
@@ -31,7 +31,7 @@ def ours(posts, tmp_path, monkeypatch):
     for path in folder.glob("*.yaml"):
         path.write_text(path.read_text().replace("data/posts.csv", str(posts)))
     monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
-    return {stage.name: stage for stage in stages("ours")}
+    return {stage.name: stage for stage in read_stages("ours")}
 
 
 def test_a_small_file_goes_through(ours, monkeypatch):

@@ -134,7 +134,7 @@ def test_bases_students_and_their_results(files, corpus):
     sides = [tests["supcon_arr"]], [tests["supcon"]]
     added = compare_systems(files, corpus, *sides, **about)
     assert set(added.split) == {"test_cross", "test_in"} and (added.low <= added.value).all()
-    frame = results.read(files)
+    frame = results.read_results(files)
     assert set(frame[frame.base == ""].model) == {"supcon", "supcon_arr"}
     reopened, opened = open_trained(files, "cross_topic", ["supcon", "supcon_arr"])
     assert [model.fingerprint for model in opened.values()] == [

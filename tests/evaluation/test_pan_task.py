@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from helpers.core import paths
-from helpers.evaluation.pan_metrics import (
+from helpers.evaluation.pan_task import (
     DEFINITIONS,
     auc,
     auc_by_comparison,

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from helpers import sources
 from helpers.cleaning.authors import author_name, joined_names, pseudonym_key, same_author
 from helpers.core import artifacts, paths
-from helpers.corpus import collect as corpus
+from helpers.corpus import collection as corpus
 from helpers.corpus import posts_table as table_module
-from helpers.corpus.collect import CollectConfig
+from helpers.corpus.collection import CollectConfig
 from helpers.corpus.posts_table import Selection
 from helpers.sources import Part
 from tests.factories import read_posts
@@ -237,8 +237,8 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
         ("helpers.cleaning.text.clean_post", 1),
         ("helpers.corpus.merge._begin_step", 3),
         ("helpers.corpus.merge.write_posts", 3),
-        ("helpers.corpus.collect.write_json", 1),
-        ("helpers.corpus.collect.corpus_statistics", 3),
+        ("helpers.corpus.collection.write_json", 1),
+        ("helpers.corpus.collection.corpus_statistics", 3),
     ],
 )
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(source, monkeypatch, place, survives):

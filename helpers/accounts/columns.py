@@ -18,6 +18,7 @@ USUAL_NAMES = {
     "topic": "topic room channel stream subreddit forum thread group list category board",
 }
 ID_NAMES = ("author_id", "authorid", "from_id", "sender_id", "user_id", "userid")
+GUEST_IDS = ("0", "1", "-1")  # of forums: all guests have one
 NEEDED = ("author", "text")
 NO_TIMES = "none"  # the column of times that a user names to go without times
 
@@ -62,7 +63,24 @@ def column_types(location: str, given: dict) -> dict[str, str | None]:
         types[kind] = column
     if not given.get("author"):
         _check_shared_names(location, columns, types["author"])
+    _say_guests(location, columns, types["author"])
     return types
+
+
+def _say_guests(location, columns, author):
+    """Print a line where the id of a forum's guests has several names in a column of names."""
+    for column in columns:
+        is_name = column.lower() in USUAL_NAMES["author"].split()
+        if not is_name or column.lower() in ID_NAMES or column == author:
+            continue
+        pairs = [pair.partition("/") for pair in author_names(location, [author, column])]
+        for guest in GUEST_IDS:
+            names = [name for account, _, name in pairs if account == guest]
+            if len(names) > 1:
+                print(
+                    f"{Path(location).name}: {len(names):,} names in the column {column} have the "
+                    f"{author} {guest}, as guests of a forum have, and count as one account"
+                )
 
 
 def _check_shared_names(location, columns, author):

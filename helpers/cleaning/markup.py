@@ -74,6 +74,9 @@ XML_TYPED = re.compile(r"<([se])>[^<]{0,2000}</\1>")
 XML_TAG = re.compile(r"<(/?)([A-Za-z]\w{0,30})(?:\s[^<>]*|/)?>")
 XML_HIDDEN = BBCODE_HIDDEN | {"attachments"}
 
+# a quote as Skype exports it, whose source and end are elements of their own
+SKYPE_TAG = re.compile(r"<(/?)(quote|legacyquote)(?:\s[^<>]*)?>")
+
 # what each of the two below holds, and few other texts do
 QP_BYTE = re.compile(
     r"=(?:[c-fC-F][\da-fA-F]=[89abAB]|(?:92|B4|[EF][\dA-F])[a-z]|3D[\"'\s]|20$|\r?\n)", re.M
@@ -165,6 +168,8 @@ def _without_layer(text):
         text = MOJIBAKE.sub(_decoded_again, text)
     if "</" in text and XML_POST.fullmatch(text):
         text = _without_tags(XML_TYPED.sub("", text), XML_TAG, XML_HIDDEN)
+    if "</quote>" in text:
+        text = _without_tags(text, SKYPE_TAG, {"quote"})
     if "<" in text and _is_html(text):
         text = CODE_ELEMENT.sub(r"`\1`", text)
         text = _without_tags(text, TAG, HIDDEN)

@@ -248,6 +248,8 @@ def value_text(value: object, is_prose: bool = False) -> str | None:
 
 def _piece_text(piece):
     """Return the text of a piece of prose, a string or an object; "" where it has none."""
+    if isinstance(piece, dict) and piece.get("type") == "blockquote":
+        return ""
     if isinstance(piece, dict):
         piece = piece.get("text")
     if isinstance(piece, str):

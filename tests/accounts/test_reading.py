@@ -119,6 +119,16 @@ def test_all_kinds_of_files(tmp_path, kind, encoder):
     assert reading.choose_queries(mine, ["person 3", pseudonym]) == [pseudonym]
 
 
+def test_guests_of_a_forum_are_said(tmp_path, capsys):
+    frame = pd.DataFrame({"userid": [0, 0, 7], "username": ["Ann", "Bob", "Cy"], "text": "t"})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    columns.column_types(str(tmp_path / "a.csv"), {"author": "userid"})
+    assert "2 names in the column username have the userid 0" in capsys.readouterr().out
+    frame.assign(username="Ann").to_csv(tmp_path / "a.csv", index=False)
+    columns.column_types(str(tmp_path / "a.csv"), {"author": "userid"})
+    assert not capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("drop", "hours"), [(["date"], False), (["room"], True), (["date", "room"], False)]
 )

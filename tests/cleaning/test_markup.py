@@ -65,6 +65,11 @@ def test_a_post_is_read_as_its_readers_saw_it(kind):
     ("text", "expected"),
     [
         ("||He did it.|| Did he?", "He did it. Did he?"),
+        (
+            '<quote author="a" timestamp="1"><legacyquote>[1] A: </legacyquote>Their words.'
+            "<legacyquote>&lt;&lt;&lt; </legacyquote></quote>My words.",
+            "My words.",
+        ),
         ("if (a||b||c) || d", "if (a||b||c) || d"),
         ("C+API c++-style 1+2a3-4 x+y", "C+API c++-style 1+2a3-4 x+y"),
         ("a<br>b<BR/>c", "a b c"),
@@ -125,7 +130,21 @@ def test_what_cannot_be_decoded_stays():
 @pytest.mark.parametrize(
     "piece",
     ["<!--", "<div ", "<br", "<p><", "</b>", "<code>", "<script>", "<a b='", "=E2", "=3D\n", "a=\n"]
-    + ["\\n", "\\u2019", "%20", "[b]", "[quote=", "[/b]", "â€", "ÂÃ", "&amp;", "&amp", "ÐŸÑ"],
+    + [
+        "\\n",
+        "\\u2019",
+        "%20",
+        "[b]",
+        "[quote=",
+        "[/b]",
+        "â€",
+        "</quote>",
+        "<quote a>",
+        "ÂÃ",
+        "&amp;",
+        "&amp",
+        "ÐŸÑ",
+    ],
 )
 def test_the_time_is_linear(piece):
     text = piece * (60_000 // len(piece))

@@ -18,6 +18,7 @@ from backports import zstd
 
 from helpers.core import files, paths
 from helpers.sources import COLUMNS, open_source, table, text_rows
+from helpers.sources.table_columns import value_text
 from tests.factories import read_source as read
 
 
@@ -741,6 +742,7 @@ def test_exports_of_reddit_are_read(tmp_path):
         ("13/02/2024, 10:00 -", "%d/%m/%Y, %H:%M"),
         ("\u200e[13.02.24, 10:00:00]", "%d.%m.%y, %H:%M:%S"),
         ("2/13/24, 10:00\u202fAM -", "%m/%d/%y, %I:%M %p"),
+        ("2024. 02. 13. 10:00 -", "%Y. %m. %d. %H:%M"),
     ],
 )
 def test_the_lines_of_the_docs_read_chats_of_whatsapp(tmp_path, date, date_format):
@@ -755,6 +757,33 @@ def test_the_lines_of_the_docs_read_chats_of_whatsapp(tmp_path, date, date_forma
     assert rows["author"].tolist() == ["Ann", "Bob"] and not drops
     assert rows["time"].tolist() == [1707818400] * 2
     assert rows["text"].tolist() == ["one: two\n1. more\n", "three\n"]
+
+
+HEADERS = {
+    "ann": "From: Ann <ann@x.org>",
+    "bob": "From: Bob via Users <users@list.org>\nReply-To: users@list.org, bob@x.org",
+    "cy=x.org@groups.org": "From: Cy via G <cy=x.org@groups.org>\nReply-To: users@list.org",
+    "dan": "From: Dan via G <users@list.org>\nX-Original-From: Dan <dan@x.org>",
+    "eve": "From: Eve via G <e@list.org>\nX-Original-Sender: eve@x.org\nReply-To: e@list.org",
+}
+
+
+def test_the_lines_of_the_docs_tell_the_authors_of_lists(tmp_path):
+    script = (paths.ROOT / "docs" / "data.md").read_text("utf-8")
+    script = script.split("**Mailboxes.**")[1].split("```python\n")[1].split("```")[0]
+    (tmp_path / "mails.py").write_text(script, "utf-8")
+    common = "To: users@list.org\nDate: Tue, 13 Feb 2024 10:00:00 +0000\n\nSome words.\n\n"
+    mails = [f"From a Tue Feb 13 10:00:00 2024\n{lines}\n{common}" for lines in HEADERS.values()]
+    (tmp_path / "box").write_text("".join(mails), "utf-8")
+    command = [sys.executable, "mails.py", "box", "posts.jsonl"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    authors = pd.read_json(tmp_path / "posts.jsonl", lines=True).author
+    assert [name.removesuffix("@x.org") for name in authors] == [*HEADERS]
+
+
+def test_a_quote_of_telegram_is_nobody_s_own_word():
+    pieces = ["mine ", {"type": "blockquote", "text": "theirs"}, {"type": "bold", "text": "too"}]
+    assert value_text(pieces, is_prose=True) == "mine too"
 
 
 def test_what_psql_prints_is_read(tmp_path):

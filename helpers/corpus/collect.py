@@ -49,7 +49,7 @@ from .merge import MergeSettings, merge
 from .posts_table import SCHEMA, corpus_statistics, open_database
 from .workers import run_by_daft, run_jobs
 
-VERSION = 13  # raised when the same settings give another posts table
+VERSION = 14  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8

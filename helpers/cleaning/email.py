@@ -157,8 +157,9 @@ def without_appended(text: str) -> str:
 
     Left out are PGP, the last line where a phone added it ("Sent from my phone"), a signature of
     MAX_SHORT_SIGNATURE_LINES below "-- ", WhatsApp's mark of a changed message, the footer of a
-    list, and all from the beginning of a mail that is answered or forwarded on. If that mail is quoted with
-    ">", only the line "On ... wrote:" above it is left out, since the author may go on below.
+    list, and all from the beginning of a mail that is answered or forwarded on. If that mail is
+    quoted with ">", only the line "On ... wrote:" above it is left out, since the author may go on
+    below.
 
     Parameters
     ----------

@@ -31,6 +31,7 @@ SEED_BOUNDS = (0, 2**32 - 1)
 MAX_TEXT_CHARS = 4096  # as long as the longest path of a file
 MAX_SHOWN_CHARS = 200  # of a value in a message
 MAX_FILE_BYTES = 100_000  # of a file of parameters
+MAX_VALUES = 10_000  # in it, those behind aliases of YAML counted each time
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MEMORY_SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?([KMGT])(?:i?B)?", re.I)
 MEMORY_UNITS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -291,7 +292,7 @@ def read_parameter_file(path: str | Path, where: str = "") -> Any:
     Raises
     ------
     FileError
-        where the file cannot be read, is no YAML, or has more than MAX_FILE_BYTES
+        where the file cannot be read, is no YAML, or has more than MAX_FILE_BYTES or MAX_VALUES
     """
     where = where or str(path)
     with readable_file(path), open(path, "rb") as file:
@@ -301,7 +302,22 @@ def read_parameter_file(path: str | Path, where: str = "") -> Any:
             f"{where} has more than {MAX_FILE_BYTES:,} bytes: it is no file of parameters"
         )
     try:
-        return yaml.safe_load(content.decode("utf-8"))
+        parameters = yaml.safe_load(content.decode("utf-8"))
+        if _count_values(parameters, {}) > MAX_VALUES:
+            raise ValueError(f"it stands for more than {MAX_VALUES:,} values")
+        return parameters
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no date
         problem = " ".join(str(error).split())
         raise FileError(f"{where} is not valid YAML: {problem}") from None
+
+
+def _count_values(value, counted):
+    """Return how many values a value holds; ``counted`` has those of the lists and dicts before."""
+    if not isinstance(value, list | dict):
+        return 1
+    if id(value) not in counted:
+        children = value
+        if isinstance(value, dict):
+            children = value.values()
+        counted[id(value)] = 1 + sum(_count_values(child, counted) for child in children)
+    return counted[id(value)]

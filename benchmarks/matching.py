@@ -146,15 +146,10 @@ def matched(candidates: Candidates) -> Matching:
 def step(name: str) -> Iterator[None]:
     """Print the seconds of a step, and the peak of memory so far."""
     began = time.perf_counter()
-    began_processor = time.process_time()
     yield
     seconds = time.perf_counter() - began
-    processor = time.process_time() - began_processor
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(
-        f"  {name:28} {seconds:8.1f} s, {processor:8.1f} s of the processor, peak {peak:5.2f} GiB",
-        flush=True,
-    )
+    print(f"  {name:28} {seconds:8.1f} s, peak {peak:5.2f} GiB", flush=True)
 
 
 def measure(encoder: AuthorEncoder, posts: list[OwnPosts], in_both: int, nearest: int) -> None:
@@ -204,13 +199,8 @@ def main() -> None:
     options = parser.parse_args()
     encoder = AuthorEncoder.load()
     store = token_store(options.posts, options.folder, encoder)
-    sizes = (options.accounts, options.posts_of_account)
-    posts, in_both = made_lists(store, *sizes)
-    print(
-        f"{options.accounts:,} x {options.accounts:,} accounts of {options.posts_of_account} "
-        f"posts, best {options.nearest} of each, {device_name(torch.device('cpu'))}",
-        flush=True,
-    )
+    posts, in_both = made_lists(store, options.accounts, options.posts_of_account)
+    print(f"{options}, {device_name(torch.device('cpu'))}", flush=True)
     measure(encoder, posts, in_both, options.nearest)
 
 

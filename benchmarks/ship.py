@@ -159,13 +159,11 @@ def open_world(scores: np.ndarray) -> pd.DataFrame:
     return metric_table({"open_R@P90": right[precise].max(initial=0) / present.sum()})
 
 
-def decisions(
-    encoder: AuthorEncoder, use: str, scores: np.ndarray, posts: int = POSTS
-) -> pd.DataFrame:
+def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFrame:
     """Return Cllr, minCllr, recall and false links per 10,000 pairs at the default costs."""
     same = np.eye(len(scores), dtype=bool)
     targets = len(scores) if use.startswith("gallery") else 2
-    llr = encoder.uses[use].llr(scores, posts, posts, targets)
+    llr = encoder.uses[use].llr(scores, POSTS, POSTS, targets)
     linked = llr >= LINK_COSTS.threshold
     rates = bootstrap_means({"found": linked.diagonal()}, np.arange(len(scores)), 1000, 0)
     measured = {

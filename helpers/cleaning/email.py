@@ -7,6 +7,7 @@ of the body.
 """
 
 import re
+import sys
 
 from .code_lines import without_code
 
@@ -73,8 +74,6 @@ EDITED = re.compile(
     r"|Se edit[óo] este mensaje|Esta mensagem foi editada|Ce message a été modifié"
     r"|Questo messaggio è stato modificato|Dit bericht is bewerkt)\.?>\Z"
 )
-# words that occur in signatures only
-RESERVED = re.compile(r"views expressed|disclaimer", re.I)
 # a paragraph with three different such words, one of them CONFIDENTIAL, is a disclaimer
 DISCLAIMER = re.compile(
     r"confidential|vertraulich|confidencial|recipient|destinatario|privileged|in error|por error"
@@ -120,14 +119,14 @@ DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
 # the line "-- " above a signature
 DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
-# a signature below it in a post that may be no mail: so many lines of text of so many characters
-MAX_SIGNATURE_LINES = 8
+# most lines of a signature below it, and in a post that may be no mail, where lines are short
+MAX_SIGNATURE_LINES = 20
+MAX_SHORT_SIGNATURE_LINES = 8
 MAX_SIGNATURE_CHARS = 80
 # a line that begins in lower case and goes on, as within a sentence
 PROSE = re.compile(r"\s*(?![^\s]+[^\s.]\s*$)[^\W\d_A-Z]")
-# "~ Mark Twain", the author of a quotation in a signature, and the quotation
-MOTTO = re.compile(r"~\s?[^\W\d][^.!?]{3,40}$")
-QUOTATION = re.compile(r"[\"“].{20,300}[\"”]")
+# a quotation in a signature, or its last line with the author: "~ Mark Twain"
+MOTTO = re.compile(r"^[\"“](?s:.{20,300})[\"”]\Z|\s~\s?[^\W\d][^.!?+*|()~]{3,40}\Z", re.M)
 
 
 def own_paragraphs(body: str) -> str:
@@ -157,9 +156,10 @@ def without_appended(text: str) -> str:
     """Return a post of any source without what mail programs and phones append to it.
 
     Left out are PGP, the last line where a phone added it ("Sent from my phone"), a signature of
-    MAX_SIGNATURE_LINES below "-- ", WhatsApp's mark of a changed message, the footer of a list, and
-    all from the beginning of a mail that is answered or forwarded on. If that mail is quoted with
-    ">", only the line "On ... wrote:" above it is left out, since the author may go on below.
+    MAX_SHORT_SIGNATURE_LINES below "-- ", WhatsApp's mark of a changed message, the footer of a
+    list, and all from the beginning of a mail that is answered or forwarded on. If that mail is
+    quoted with ">", only the line "On ... wrote:" above it is left out, since the author may go on
+    below.
 
     Parameters
     ----------
@@ -170,7 +170,9 @@ def without_appended(text: str) -> str:
     if "\n" not in text:
         return text
     lines = text.split("\n")
-    kept_lines = _above_short_signature(_above_answered_mail(lines))
+    kept_lines = _above_signature(
+        _above_answered_mail(lines), MAX_SHORT_SIGNATURE_LINES, MAX_SIGNATURE_CHARS
+    )
     is_cut = len(kept_lines) < len(lines)
     while kept_lines:
         last_line = kept_lines[-1]
@@ -208,14 +210,18 @@ def _above_answered_mail(lines):
     return kept_lines
 
 
-def _above_short_signature(lines):
-    """Return the lines above the last "-- ", where few and short ones stand below it."""
+def _above_signature(lines, max_lines, max_chars=sys.maxsize):
+    """Return the lines above the first "-- " with few lines of text below it, none of them long."""
+    end = len(lines)
+    n_lines = 0
     for i in reversed(range(1, len(lines))):
         if DELIMITER.match(lines[i]):
-            return lines[:i]
-        if len(lines[i]) > MAX_SIGNATURE_CHARS or i + MAX_SIGNATURE_LINES < len(lines):
+            end = i
+        elif lines[i].strip():
+            n_lines += 1
+        if n_lines > max_lines or len(lines[i]) > max_chars:
             break
-    return lines
+    return lines[:end]
 
 
 def _paragraphs(lines):
@@ -355,20 +361,21 @@ def _says_who_is_quoted(sentence, before_quote):
 
 def _without_signature(lines):
     """Cut from the line "-- " on, and the last paragraphs that are business cards or mottos."""
-    lines = _above_delimiter(lines)
+    lines = _above_signature(lines, MAX_SIGNATURE_LINES)
+    texts = [line for line in lines if line.strip()]
+    if texts and DELIMITER.match(texts[0]):  # what stands below it is the message, or a card
+        if len(texts) > 2 and _is_card(texts[1:]):
+            return []
+        lines = lines[lines.index(texts[0]) + 1 :]
     for _ in range(8):  # at most so many last paragraphs are cut
         while lines and (not lines[-1].strip(" -") or _is_rule(lines[-1])):
             lines.pop()
         start = len(lines)
         while start and lines[start - 1].strip() and not _is_rule(lines[start - 1]):
             start -= 1
-        block = lines[start:]
-        # the only paragraph is the message itself, and no signature has more than 16 lines
-        if start == 0 or len(block) > 16:
-            return lines
-        is_ruled = len(block) <= 6 and _is_rule(lines[start - 1])
-        if not _is_motto(block) and not _is_card(block, is_ruled):
-            return lines
+        # the only paragraph is the message itself
+        if start == 0 or not _is_card(lines[start:], _is_rule(lines[start - 1])):
+            break
         lines = lines[:start]
     return lines
 
@@ -378,59 +385,18 @@ def _is_rule(line):
     return RULE.match(line) is not None
 
 
-def _above_delimiter(lines):
-    """Return the lines above the first "-- " below which there is only a signature.
+def _is_card(block, is_ruled=False):
+    """Return whether lines are a business card or end with a quotation.
 
-    A signature is 15 lines of text or fewer, or a business card of 40 or fewer. Where nothing
-    stands above it, it is the message, and only the lines "-- " are left out; but two lines or more
-    that are a business card, or a name and a quotation, are a signature there too.
+    A card has contact data, or stands below a drawn line (``is_ruled``), and is no prose.
     """
-    cut = len(lines)
-    lines_below = 0
-    for i in reversed(range(len(lines))):
-        is_delimiter = DELIMITER.match(lines[i]) is not None
-        if is_delimiter and (lines_below <= 15 or _is_card(lines[i + 1 :], max_sentences=99)):
-            cut = i
-        elif lines[i].strip():
-            lines_below += 1
-            if lines_below > 40:  # too long for a signature: this "--" is a drawn line
-                break
-    if any(line.strip() for line in lines[:cut]):
-        return lines[:cut]
-    message = [line for line in lines if not DELIMITER.match(line)]
-    texts = [line for line in message if line.strip()]
-    if len(texts) > 1 and (_is_card(texts) or _is_motto(texts[1:])):
-        return []
-    return message
-
-
-def _is_motto(block):
-    """Return whether lines are a quotation, or end with the name of the person they quote."""
-    if len(block) > 1 and MOTTO.match(block[-1].strip()):
+    if MOTTO.search("\n".join(block).strip()):
         return True
-    return QUOTATION.fullmatch(" ".join(block).strip()) is not None
-
-
-def _is_card(block, is_ruled=False, max_sentences=1):
-    """Return whether lines are a business card: contact data or a rule above, and no prose.
-
-    Parameters
-    ----------
-    block : list of str
-        Lines of the paragraph, or of all text below a "-- ".
-    is_ruled : bool
-        Whether the lines stand below a drawn line; they then need no contact data.
-    max_sentences : int
-        Most lines that may end as a sentence does (".", "?", "!" or ":").
-    """
-    if not is_ruled and not any(CONTACT.search(line) for line in block):
-        return False
-    if any(RESERVED.search(line) for line in block):
-        return True
-    if max(len(line) for line in block) > 100:
+    has_contact = any(CONTACT.search(line) for line in block)
+    if len(block) > MAX_SIGNATURE_LINES or not (has_contact or is_ruled and len(block) <= 6):
         return False
     sentence_ends = sum(line.rstrip().endswith((".", "?", "!", ":")) for line in block)
-    if sentence_ends > max_sentences:
+    if sentence_ends > 1 or max(map(len, block)) > 100:
         return False
     if len(block) == 1 and len(block[0].split()) > 5 and (sentence_ends or not is_ruled):
         return False

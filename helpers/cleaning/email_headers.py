@@ -23,15 +23,12 @@ ATTRIBUTED = re.compile(
     r"|(?:wrote|(?:a )?\S{1,2}crit)\s?:))",
     re.M,
 )
-# the verbs of ATTRIBUTED, one of which ends in each match, on its last line or the one before
-ATTRIBUTING = re.compile("wrote|writes|schrieb|crit")
 # the full name below a farewell, also in a quote: "> Best regards," and "> Jane B. Doe" below it
 SIGNED = re.compile(
     r"(?:[Rr]egards|[Ss]incerely|[Ww]ishes|[Cc]heers)[,.! ]*\n(?:[> |]*\n)?[> |]*"
     rf"({PERSON}(?:[ \t]+(?:[A-Z]\.[ \t]*)?{NAME}){{1,3}})[ \t]*$",
     re.M,
 )
-FAREWELLS = ("egards", "incerely", "ishes", "heers")  # SIGNED begins with one
 # 1980-01-01: no list is older; an earlier date comes from a clock that was never set
 EARLIEST_SECOND = 315_532_800
 MAX_UTC_OFFSET = timedelta(hours=15)  # no place on Earth is further from Greenwich
@@ -59,15 +56,8 @@ class Message(NamedTuple):
     @property
     def names(self) -> str:
         """The sender's name and those in attributions of quotes and in signatures, one per line."""
-        names = [self.name]
-        if any(letters in self.body for letters in FAREWELLS):
-            names += SIGNED.findall(self.body)
-        lines = self.body.split("\n")
-        for i, line in enumerate(lines):
-            if ATTRIBUTING.search(line):
-                two_lines = "\n".join(lines[max(i - 1, 0) : i + 1])
-                names += [match[2] for match in ATTRIBUTED.finditer(two_lines)]
-        return "\n".join(dict.fromkeys(names))
+        attributed = [match[2] for match in ATTRIBUTED.finditer(self.body)]
+        return "\n".join(dict.fromkeys([self.name, *SIGNED.findall(self.body), *attributed]))
 
     @property
     def author(self) -> str:

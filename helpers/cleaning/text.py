@@ -280,22 +280,15 @@ def mask_mentions(text: str, author: str) -> str:
     author : str, display name or address
         Of an address the part before the ``@`` counts as the name.
     """
-    expression, words = _name_expression(author)
-    if not expression:
+    name = _name_expression(author)
+    if name is None:
         return text
-    if text.isascii() and author.isascii():
-        lower_case = text.lower()
-        if not any(word in lower_case for word in words):
-            return text
-    return _compiled_name(expression).sub("@self", text)
+    return name.sub("@self", text)
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=10_000)
 def _name_expression(author):
-    """Return the expression of an author's name, "" where nothing can be masked, and its words.
-
-    A text that holds the name holds one of these words, which are in lower case.
-    """
+    """Return the expression of an author's name, None where nothing can be masked."""
     name = re.split(r"@|\sat\s", USER_NUMBER.sub("", author).strip())[0].strip().strip("'\"")[:80]
     parts = re.split(r"[\s_]+", name)
     # others leave initials out: "neil gandler"
@@ -305,21 +298,12 @@ def _name_expression(author):
         forms.append(_any_case(parts))
         if len(full_parts) > 1:
             forms.append(_any_case(full_parts))
-
-    words = [max(full_parts or parts, key=len).lower()]
     for word in re.split(r"[\W_]+", name):
         if len(word) >= 3 and word.isalpha() and word.casefold() not in EVERYDAY:
             forms += [word[0].upper() + word[1:], word.upper(), word.capitalize()]
-            words.append(word.lower())
     if not forms:
-        return "", ()
-    return r"(?<![\w@])(?:" + "|".join(forms) + r")(?!\w)", words
-
-
-@lru_cache(maxsize=10_000)
-def _compiled_name(expression):
-    """Return an expression of names, compiled. Few authors write their own names."""
-    return re.compile(expression)
+        return None
+    return re.compile(r"(?<![\w@])(?:" + "|".join(forms) + r")(?!\w)")
 
 
 def _any_case(parts):

@@ -35,7 +35,7 @@ def _read_column(table: str, key: str, column: str) -> dict[str, str]:
 
 NAMES = _read_column("names.csv", "identifier", "name")
 INSIDE = _read_column("names.csv", "identifier", "inside")  # name of a loss within brackets
-LONG = _read_column("names.csv", "identifier", "long")
+LONG = NAMES | _read_column("names.csv", "identifier", "long")  # for descriptions
 GLOSSARY = _read_column("glossary.csv", "term", "sentence")
 _LONGEST_FIRST = map(re.escape, sorted(GLOSSARY, key=len, reverse=True))
 TERM = re.compile(rf"(?<!\w)(?:{'|'.join(_LONGEST_FIRST)})(?!\w)")
@@ -50,11 +50,6 @@ def label(identifier: object) -> str:
     if text not in NAMES and text.endswith("_difference"):
         return f"{label(text.removesuffix('_difference'))} difference"
     return NAMES.get(text, text.replace("_", " "))
-
-
-def _long_label(identifier: str) -> str:
-    # the longer name for descriptions, else the usual one
-    return LONG.get(identifier, label(identifier))
 
 
 def default_loss(system: str) -> str:
@@ -162,18 +157,18 @@ def describe(experiment: Any) -> str:
     """
     encoder = experiment.encoder
     sampler = experiment.sampler
-    posts = _long_label(encoder.post)
+    posts = LONG[encoder.post]
     if encoder.post == "transformer":
         posts += f" {label(encoder.model)}"
     if encoder.join_posts:
         parts = [posts]
     else:
-        parts = [f"{posts}, {_long_label(encoder.pooling)}", LONG[encoder.features]]
+        parts = [f"{posts}, {LONG[encoder.pooling]}", LONG[encoder.features]]
     if "P" in encoder.features and encoder.time != "hour":
         parts.append(LONG[encoder.time])
-    parts.append(_long_label(experiment.loss.name))
+    parts.append(LONG[experiment.loss.name])
     if sampler.kind != "authors":
-        parts.append(_long_label(sampler.kind))
+        parts.append(LONG[sampler.kind])
     if sampler.max_posts > 1 and sampler.min_posts == 1:
         parts.append(f"samples of up to {sampler.max_posts} posts")
     elif sampler.max_posts > 1:

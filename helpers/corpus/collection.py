@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
@@ -46,10 +47,10 @@ from ..core.paths import Run
 from . import personal_names
 from .loss_lines import loss_lines, nothing_left, placeholder_names
 from .merge import MergeSettings, merge
-from .posts_table import SCHEMA, corpus_statistics, open_database
+from .posts_table import SCHEMA, corpus_statistics
 from .workers import run_by_daft, run_jobs
 
-VERSION = 13  # raised when the same settings give another posts table
+VERSION = 14  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
@@ -165,8 +166,13 @@ def collect(
 def _collect(run, config, memory_limit, workers, engine):
     """Do what :func:`collect` does, in whose folder nobody else is at work."""
     parts = _open_parts(config)
-    key = _pseudonym_key(config)
-    origin, fingerprint = _fingerprints(config, key, parts)
+    key = None
+    if config.pseudonymise and config.source not in sources.INVENTED:
+        key = pseudonym_key()
+    reading = config.model_dump(exclude={"near_duplicate", "keep_copies", "strip_signatures"})
+    origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
+    stamps = [(part.name, part.stamp) for part in parts]
+    fingerprint = fingerprint_of(origin, config.fingerprint, stamps)
     posts = run.folder / "posts.parquet"
     folder = parts_folder(run)
     files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
@@ -220,13 +226,6 @@ def _new_tally():
     return {kind: Counter() for kind in ("counts", "authors", "people", "heard", "placeholders")}
 
 
-def _pseudonym_key(config):
-    """Return the secret key of pseudonyms, None where authors keep their names."""
-    if config.pseudonymise and config.source not in sources.INVENTED:
-        return pseudonym_key()
-    return None
-
-
 def _remove_leftovers(run, files):
     """Remove what is of no part: of parts that the source has no longer, and of earlier versions.
 
@@ -259,14 +258,6 @@ def _open_parts(config):
     return sources.open_source(config.source, config.location, raw=config.raw, **options)
 
 
-def _fingerprints(config, key, parts):
-    """Return the fingerprint of how parts are read, and that of the whole posts table."""
-    reading = config.model_dump(exclude={"near_duplicate", "keep_copies", "strip_signatures"})
-    origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
-    stamps = [(part.name, part.stamp) for part in parts]
-    return origin, fingerprint_of(origin, config.fingerprint, stamps)
-
-
 def _account(read_counts, merge_counts):
     """Return the counts of the data card, in its order: rows read, drops, notes, changes."""
     counts = read_counts + Counter(merge_counts)
@@ -296,10 +287,9 @@ def _facts(config, card, total, posts):
         raise RuntimeError(
             f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped"
         )
-    with open_database(Path(f"{posts}.work")) as connection:
-        # ordered by a hash: a sample at random that is the same on every machine
-        sample = connection.read_parquet(str(posts)).order("md5(text)").limit(SAMPLE_POSTS)
-        texts = [text for (text,) in sample.project("text").fetchall()]
+    # ordered by a hash: a sample at random that is the same on every machine
+    sample = duckdb.read_parquet(str(posts)).order("md5(text)").limit(SAMPLE_POSTS)
+    texts = [text for (text,) in sample.project("text").fetchall()]
     known_words = personal_names.identifying_words(total["people"], total["heard"])
     facts["names_left"] = personal_names.share_with_names(texts, known_words)
     return facts
@@ -398,8 +388,7 @@ def _clean_text(text, author, config, heard):
     else:
         # a greeting is told from the lines of a post, which may be those of HTML
         text, names = salutations.mask_salutations(plain_text(text))
-        if names:
-            heard.update(names)
+        heard.update(names)
         text = cleaning.clean_post(text, author)
     was_cut = was_cut or len(text) > config.max_chars
     return text[: config.max_chars].rstrip(), was_cut

@@ -37,16 +37,7 @@ import pandas as pd
 from ..core.artifacts import atomic_write
 from ..core.parameters import check
 from . import Part, row_part
-from .demo_writer import (
-    CHOICES,
-    CONCENTRATION,
-    END_PRIOR,
-    PAIR_TRAIT,
-    PAIRS,
-    TOPICS,
-    TRAITS,
-    Writer,
-)
+from .demo_writer import CHOICES, LEXICON, PAIRS, TOPICS, TRAITS, Writer
 
 START = 1_640_995_200  # 2022-01-01 UTC, in seconds
 DAYS = 730  # length of the span, two years
@@ -202,7 +193,7 @@ def _author_habits(number, seed, topics, topic_giveaway):
     """Return the row of the truth table of the author with a number."""
     rng = np.random.default_rng([seed, 0, number])
     row = {"author": f"demo-{number + 1:04d}", "casual": rng.standard_normal()}
-    traits = TRAITS | dict.fromkeys(PAIRS, PAIR_TRAIT)
+    traits = TRAITS | dict.fromkeys(PAIRS, LEXICON["pair_trait"])
     for name, (median, spread, loading) in traits.items():
         logit = (
             np.log(median / (1 - median))
@@ -212,8 +203,8 @@ def _author_habits(number, seed, topics, topic_giveaway):
         row[name.lower()] = 1 / (1 + np.exp(-logit))
 
     for name, options in CHOICES.items():
-        prior = np.array(END_PRIOR) if name == "end" else np.ones(len(options))
-        shares = rng.dirichlet(prior * CONCENTRATION[name] / STYLE_STRENGTH**2)
+        prior = np.array(LEXICON["end_prior"]) if name == "end" else np.ones(len(options))
+        shares = rng.dirichlet(prior * LEXICON["concentration"][name] / STYLE_STRENGTH**2)
         row |= _named(f"{name}_", options, shares)
 
     row["sentences"] = 1 + 1.1 * np.exp(0.5 * rng.standard_normal())

@@ -14,16 +14,9 @@ import yaml
 LEXICON = yaml.safe_load(Path(__file__).with_name("demo_lexicon.yaml").read_text("utf-8"))
 
 TOPICS = LEXICON["topics"]
-GENERAL = LEXICON["general"]
-SPELLING = LEXICON["spelling"]
 PAIRS = LEXICON["pairs"]
-CONTRACTIONS = LEXICON["contractions"]
-ABBREVIATIONS = LEXICON["abbreviations"]
-CHOICES = LEXICON["choices"]
-CONCENTRATION = LEXICON["concentration"]
 TRAITS = LEXICON["traits"]
-PAIR_TRAIT = LEXICON["pair_trait"]
-END_PRIOR = LEXICON["end_prior"]
+CHOICES = LEXICON["choices"]
 PATTERNS = {
     voice: [pattern.split() for pattern in patterns]
     for voice, patterns in LEXICON["patterns"].items()
@@ -235,20 +228,20 @@ def slot_fillings(habits: dict[str, float]) -> dict[str, list[str]]:
     habits : dict
         the author's row of :func:`helpers.sources.demo.style_truth`, by column
     """
-    slots = dict(GENERAL)
+    slots = dict(LEXICON["general"])
     for slot, forms in PAIRS.items():
         slots[slot] = _by_chance(forms, habits[slot.lower()])
-    for slot, forms in ABBREVIATIONS.items():
+    for slot, forms in LEXICON["abbreviations"].items():
         slots[slot] = _by_chance(forms, habits["abbreviation"])
 
     contracted = habits["contraction"]
     bare = habits["no_apostrophe"]
-    for slot, (full_form, short_form) in CONTRACTIONS.items():
+    for slot, (full_form, short_form) in LEXICON["contractions"].items():
         forms = [full_form, short_form, short_form.replace("'", "")]
         shares = [1 - contracted, contracted * (1 - bare), contracted * bare]
         slots[slot] = _in_shares(forms, shares)
 
-    for slot, words in SPELLING.items():
+    for slot, words in LEXICON["spelling"].items():
         slots[slot] = []
         for british_form, american_form in words.items():
             shares = [habits["british"], 1 - habits["british"]]

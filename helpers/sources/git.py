@@ -149,15 +149,12 @@ def _clone(url, folder, history):
     extent = ["--depth", "1"]
     if history:
         extent = ["--bare", "--filter=blob:none"]
-    command = ["git", "clone", "--quiet", *extent, "--", url, str(folder)]
-    with _started(command, stderr=subprocess.PIPE) as process:
-        try:
-            _, errors = process.communicate(timeout=CLONE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise ValueError(f"cloning {url} took {CLONE_SECONDS:,} seconds; {ADVICE}") from None
-    if process.returncode:
-        reason = errors.decode("utf-8", "replace").strip()[-500:]
+    try:
+        done = _run("clone", "--quiet", *extent, "--", url, str(folder))
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"cloning {url} took {CLONE_SECONDS:,} seconds; {ADVICE}") from None
+    if done.returncode:
+        reason = done.stderr.decode("utf-8", "replace").strip()[-500:]
         raise ValueError(f"git could not clone {url}: {reason}")
     if sum(path.lstat().st_size for path in folder.rglob("*")) > MAX_CLONE_BYTES:
         raise ValueError(f"{url} is larger than {MAX_CLONE_BYTES:,} bytes; {ADVICE}")
@@ -260,28 +257,24 @@ def _repositories(location):
     return repositories
 
 
-def _git(root, *words, stderr=subprocess.DEVNULL):
-    """Start a command of git that executes nothing of a repository."""
-    return _started(["git", "-C", str(root), *SAFE, *words], stderr)
-
-
-def _started(command, stderr):
-    """Start a command of git, whose output is to be read."""
+def _run(*words):
+    """Return how a command of git ended, with its output; it never waits for a password."""
     environment = os.environ | SAFE_ENVIRONMENT
     try:
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=environment)
+        return subprocess.run(
+            ["git", *words], capture_output=True, timeout=CLONE_SECONDS, env=environment
+        )
     except FileNotFoundError:
         raise ValueError("reading a repository needs git, which is not installed") from None
 
 
 def _head(root):
     """Return the hash of the last commit; ValueError where a folder holds no history."""
-    with _git(root, "rev-parse", "HEAD", stderr=subprocess.PIPE) as process:
-        answer, errors = process.communicate()
-    if process.returncode:
-        reason = errors.decode("utf-8", "replace").partition("\n")[0]
+    answer = _run("-C", str(root), *SAFE, "rev-parse", "HEAD")
+    if answer.returncode:
+        reason = answer.stderr.decode("utf-8", "replace").partition("\n")[0]
         raise ValueError(f"git: {root.name} holds no history that git can read: {reason}")
-    return answer.decode().strip()
+    return answer.stdout.decode().strip()
 
 
 def _commits(root):
@@ -289,7 +282,9 @@ def _commits(root):
     # no commit holds this line of random digits, so nothing in a message can look like a commit
     marker = secrets.token_hex(16)
     form = "%x00".join(["", marker, *FIELDS.values(), ""])
-    with _git(root, *LOG, f"--format={form}", "HEAD") as process:
+    command = ["git", "-C", str(root), *SAFE, *LOG, f"--format={form}", "HEAD"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, env=os.environ | SAFE_ENVIRONMENT, **pipes) as process:
         values = []  # of a commit; before the first one git prints an empty field
         for field in chain(_fields(process.stdout), [marker]):
             if field == marker:

@@ -25,14 +25,14 @@ from ..core.files import OPENERS, bare_path, check_readable, check_size
 from ..core.parameters import unknown
 from ..core.paths import resolve
 from . import COLUMNS, Part, as_list, source_files
-from .row_marks import marked_rows, marks_rows
 from .table_columns import (
     TEXT,
     RoundedIds,
     is_blank,
     joined_numbers,
     joined_texts,
-    mark_texts,
+    marked_rows,
+    marks_rows,
     text_bytes,
     unix_seconds,
     value_text,
@@ -84,7 +84,8 @@ def parts(
     seems to hold other rows; note_joined_numbers, rows whose author is a text such as "12.0", which
     counts as the "12" of other rows.
 
-    A column may mark posts of bots, or reposts of others, see :mod:`helpers.sources.row_marks`.
+    A column may mark posts of bots, or reposts of others, see
+    :func:`helpers.sources.table_columns.marked_rows`.
 
     A number is named as a person writes it, in a file of any kind: 10.0 as 10. A truth value is
     "True" or "False". A number that was rounded names nobody, since different ids look alike then:
@@ -125,7 +126,7 @@ def parts(
     if not files:
         raise ValueError(f"table: {location} holds no file that ends in {', '.join(KINDS)}")
     for path in files.values():
-        _check_columns(path, file_columns | {"where": list(where)})
+        _check_columns(path, _needed([*file_columns.values(), where]))
         _check_no_objects(path, file_columns)
     return [
         Part(name, partial(_frames, file_columns, where, path), file_stats_fingerprint(path))
@@ -194,7 +195,7 @@ def author_names(
     names = set()
     for path in source_files("table", location, _kind).values():
         try:
-            for batch in _batches(path, list(dict.fromkeys([*columns, *where])), Counter()):
+            for batch in _batches(path, _needed([columns, where]), Counter()):
                 batch = _rows_where(batch, where, path, Counter())
                 names.update(joined_texts(batch, columns, "author", path.stem).fillna(""))
         except UNREADABLE as error:
@@ -246,13 +247,13 @@ def first_line_of(location: str | list[str], reason: str) -> str:
 
 def _frames(columns, where, path, drops):
     """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
-    marks = list(filter(marks_rows, column_names(path)))
-    needed = _needed(columns | {"where": list(where), "marks": marks})
+    marks = filter(marks_rows, column_names(path))
+    needed = _needed([*columns.values(), where, marks])
     ids = RoundedIds(columns["author"])
     try:
         for batch in _batches(path, needed, drops, columns["text"]):
             batch = _rows_where(batch, where, path, drops)
-            frame = _frame(batch, columns, marks, bare_path(path).stem, drops, ids)
+            frame = _frame(batch, columns, bare_path(path).stem, drops, ids)
             if len(frame):
                 yield frame
         ids.check()
@@ -319,16 +320,15 @@ def _is_named(file_column, name):
 
 
 def _needed(columns):
-    """Return the file's columns that are needed, each once."""
-    names = dict.fromkeys(chain.from_iterable(columns.values()))
+    """Return the names of a file's columns that several lists hold, each once."""
+    names = dict.fromkeys(chain.from_iterable(columns))
     return [name for name in names if name is not None]
 
 
-def _frame(batch, columns, marks, stem, drops, ids):
+def _frame(batch, columns, stem, drops, ids):
     """Return the posts of a batch; count the dropped rows by reason.
 
-    ``marks`` are columns that mark rows, ``stem`` is the name of the batch's file without endings,
-    ``ids`` its :class:`RoundedIds`.
+    ``stem`` is the name of the batch's file without endings, ``ids`` its :class:`RoundedIds`.
     """
     frame = pd.DataFrame(index=range(len(batch)))
     for name, file_columns in columns.items():
@@ -343,8 +343,7 @@ def _frame(batch, columns, marks, stem, drops, ids):
     joined = sum(joined_numbers(batch.column(column)) for column in columns["author"])
     if joined:
         drops["note_joined_numbers"] += joined
-    texts = {name: mark_texts(batch.column(name)) for name in marks}
-    is_marked, is_repost = marked_rows(texts, len(batch))
+    is_marked, is_repost = marked_rows(batch)
     faults = {
         "empty_author": is_blank(frame["author"]),
         "rounded_author": ids.are_rounded(frame["author"]),
@@ -407,16 +406,16 @@ def _table(rows, names):
     return pa.table(columns, names=names)
 
 
-def _check_columns(path, columns):
+def _check_columns(path, needed):
     """Raise ValueError unless a file is readable and has each needed column exactly once."""
     present = column_names(path)
-    missing = [column for column in _needed(columns) if column not in present]
+    missing = [column for column in needed if column not in present]
     if missing:
         raise ValueError(
             f"table: {path.name} has no column {', '.join(map(repr, missing))}; it has "
             f"{listed_names(present)}; say which is which with columns={{...}}"
         )
-    for column in _needed(columns):
+    for column in needed:
         if present.count(column) > 1:
             raise ValueError(
                 f"table: {path.name} has the column {column!r} {present.count(column)} times; "

@@ -1,6 +1,7 @@
 """Columns of tables as columns of the posts table: texts, names and times.
 
-Ids that were rounded before they came here are found, since different people look alike then.
+Columns also say which rows are posts of programs, or of other people. Ids that were rounded before
+they came here are found, since different people look alike then.
 """
 
 import math
@@ -65,6 +66,19 @@ WHOLE_NUMBER = r"-?\d{1,16}\.0"
 # a number as spreadsheets shorten it, "1.68E+09": ten digits would tell the second
 SHORTENED = r"\d(?:[.,]\d{0,8})?[eE]\+?\d{1,2}"
 TEXT = pa.large_string()
+# columns that tell posts of bots, in lower case and without marks: "is_bot", "author.isBot"
+TRUTH_OF_BOT = set(
+    "bot isbot accountbot authorbot authorisbot userbot userisbot senderisbot".split()
+)
+ID_OF_BOT = set("botid viabot".split())  # the same, with the bot's name or number
+# columns that are filled, or true, where somebody passed on another's post: "forwarded_from" of
+# Telegram, "reblog.id" of Mastodon, "retweeted_status_id" of Twitter
+REPOST = set(
+    "forwardedfrom forwardedfromid forwardfrom forwardorigin isforwarded fwdfrom reblog reblogid "
+    "reblogofid retweetedstatus retweetedstatusid isretweet".split()
+)
+TRUE_WORDS = set("true t yes y 1 1.0".split())
+FALSE_WORDS = set("false f no n 0 0.0 none null nan".split()) | {""}
 
 
 def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
@@ -268,7 +282,43 @@ def joined_numbers(column: pa.ChunkedArray) -> int:
     return int(numbers.isin(set(names)).sum())
 
 
-def mark_texts(column: pa.ChunkedArray) -> pd.Series:
+def marks_rows(column: str) -> bool:
+    """Return whether a column is called as those that mark posts of bots, or of others."""
+    return _bare_name(column) in TRUTH_OF_BOT | ID_OF_BOT | REPOST
+
+
+def marked_rows(batch: pa.Table) -> tuple[pd.Series, pd.Series]:
+    """Return which rows are posts of bots, and which are posts that somebody passed on.
+
+    Parameters
+    ----------
+    batch : Table
+        N rows of a file, of which the columns that :func:`marks_rows` are looked at
+
+    Returns
+    -------
+    Two columns (N,) bool
+    """
+    is_of_bot = pd.Series(False, range(len(batch)))
+    is_repost = is_of_bot.copy()
+    for column in filter(marks_rows, batch.schema.names):
+        words = _mark_texts(batch.column(column)).fillna("").str.strip().str.casefold()
+        name = _bare_name(column)
+        if name in TRUTH_OF_BOT:
+            is_of_bot |= words.isin(TRUE_WORDS)
+        elif name in ID_OF_BOT:
+            is_of_bot |= ~words.isin(FALSE_WORDS)
+        else:
+            is_repost |= ~words.isin(FALSE_WORDS)
+    return is_of_bot, is_repost
+
+
+def _bare_name(column):
+    """Return the name of a column in lower case, letters only."""
+    return re.sub(r"[\W_]+", "", column).casefold()
+
+
+def _mark_texts(column):
     """Return a column that marks rows as texts; of one with objects whether they are there."""
     if pa.types.is_nested(column.type):
         return column.is_valid().to_pandas().astype(str)

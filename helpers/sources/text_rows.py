@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -78,8 +79,9 @@ def csv_rows(
         first_lines = {}
     with open_text(path) as file:
         lines = _CsvLines(file, drops)
-        reader = csv.reader(lines, delimiter=lines.delimiter, strict=True)
-        n_columns = 0
+        delimiter = lines.find_delimiter()
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        n_columns = 0  # of the header, which is not read yet
         while True:
             lines.begin_row()
             try:
@@ -90,20 +92,21 @@ def csv_rows(
                 row = None
                 if lines.row_lines[-1] is None:  # damaged within a quote: counted already
                     return
-            if row == [] or (row and len(row) == 1 and lines.is_of_psql()):
+            if row == [] or delimiter == "|" and PSQL_LINE.fullmatch("".join(lines.row_lines)):
                 continue
+            holds_rows = _hold_rows(lines.row_lines[1:-1], n_columns, delimiter)
             if row is None or n_columns not in (0, len(row)):
                 lines.check_quotes_end(n_columns)
                 drops["broken_row"] += 1
                 first_lines.setdefault("broken_row", lines.row_number)
-                if row is None or lines.hold_rows(n_columns):
+                if row is None or holds_rows:
                     lines.read_again()
                 continue
-            if lines.hold_rows(len(row)):
+            if holds_rows:
                 drops["note_rows_in_quotes"] += 1
                 first_lines.setdefault("note_rows_in_quotes", lines.row_number)
             row = _restored(row, drops)
-            if not n_columns:  # the header, which psql fills up with blanks
+            if not n_columns:  # psql fills up the names of columns with blanks
                 row = [name.strip() for name in row]
             n_columns = len(row)
             yield row
@@ -122,7 +125,6 @@ class _CsvLines:
         self.row_lines = []  # lines of the row being read; "" is the file's end, None damage
         self.row_chars = 0
         self.row_number = 1  # number, in the file, of the row's first line
-        self.delimiter = self.find_delimiter()
 
     def __iter__(self):
         return self
@@ -140,28 +142,6 @@ class _CsvLines:
             )
         return line
 
-    def find_delimiter(self):
-        """Return the delimiter that the first lines of the file tell, a comma where none does.
-
-        The header stays to be read; blank lines and one that names the delimiter do not.
-        """
-        try:
-            if not RETURN_ENDS_LINE.match(self.file.buffer.peek()):
-                self.file.reconfigure(newline="\n")
-        except EOFError:
-            self.drops["truncated_file"] += 1
-        line = self.read_line()
-        while line and not line.strip("\r\n"):
-            self.row_number += 1
-            line = self.read_line()
-        named = DELIMITER_LINE.fullmatch(line or "")
-        if named:
-            self.row_number += 1
-            return named[1]
-        self.pending.append(line)
-        header = QUOTED.sub("", line or "")
-        return max(DELIMITERS, key=header.count)
-
     def read_line(self):
         """Return the next line, "" at the end of the file, None where it is damaged (counted).
 
@@ -175,6 +155,24 @@ class _CsvLines:
         values = line.rstrip("\r\n")
         return values.replace("\r", BARE_RETURN) + line[len(values) :]
 
+    def find_delimiter(self):
+        """Return the delimiter that the first lines of the file tell, a comma where none does.
+
+        The header stays to be read; blank lines and one that names the delimiter do not.
+        """
+        with suppress(EOFError):  # the first line will tell
+            if not RETURN_ENDS_LINE.match(self.file.buffer.peek()):
+                self.file.reconfigure(newline="\n")
+        for line in self:
+            named = DELIMITER_LINE.fullmatch(line)
+            if named:
+                return named[1]
+            if line.strip("\r\n"):
+                break
+        self.pending.append(self.row_lines.pop())
+        header = QUOTED.sub("", self.pending[0] or "")
+        return max(DELIMITERS, key=header.count)
+
     def begin_row(self):
         """Count the lines of the last row as read, and begin a new row."""
         self.row_number += len(self.row_lines)
@@ -186,10 +184,6 @@ class _CsvLines:
         self.pending.extendleft(reversed(self.row_lines[1:]))
         del self.row_lines[1:]
 
-    def is_of_psql(self):
-        """Return whether psql added the row's one line to a table whose values bars part."""
-        return self.delimiter == "|" and PSQL_LINE.fullmatch(self.row_lines[0]) is not None
-
     def check_quotes_end(self, n_columns):
         """Raise ValueError where a broken row reaches too far: n_columns is 0 for the header."""
         if not n_columns or not self.row_lines[-1] or len(self.row_lines) > MAX_ROW_LINES:
@@ -197,16 +191,12 @@ class _CsvLines:
                 f"the row that begins in line {self.row_number} has a quote that is not closed"
             )
 
-    def hold_rows(self, n_columns):
-        """Return whether most lines between the first and the last of the row are rows, too."""
-        inner_lines = self.row_lines[1:-1]
-        n_rows = 0
-        for line in inner_lines:
-            values = next(csv.reader([line], delimiter=self.delimiter), [])
-            if len(values) == n_columns:
-                n_rows += 1
-        enough = n_rows * (n_columns - 1) >= MIN_SWALLOWED_DELIMITERS
-        return enough and 2 * n_rows > len(inner_lines)
+
+def _hold_rows(lines, n_columns, delimiter):
+    """Return whether most of the lines within a row are rows, too."""
+    rows = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    n_rows = sum(len(values) == n_columns for values in rows)
+    return n_rows * (n_columns - 1) >= MIN_SWALLOWED_DELIMITERS and 2 * n_rows > len(lines)
 
 
 def _restored(row, drops):

@@ -17,10 +17,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from helpers.sources import COLUMNS, demo, open_source
 from helpers.sources.demo_writer import (
     CHOICES,
-    GENERAL,
+    LEXICON,
     PAIRS,
     PATTERNS,
-    SPELLING,
     TOPICS,
     slot_fillings,
 )
@@ -194,8 +193,8 @@ def rate(word_counts, second, first):
 )
 def test_word_habits_show_in_the_text(word_counts, truth, name):
     if name == "british":
-        second = {british for words in SPELLING.values() for british in words}
-        first = {american for words in SPELLING.values() for american in words.values()}
+        second = {british for words in LEXICON["spelling"].values() for british in words}
+        first = {american for words in LEXICON["spelling"].values() for american in words.values()}
     elif name == "digits":
         second = ["2", "3", "4", "5", "6", "7", "8", "9", "10", "12"]
         first = "two three four five six seven eight nine ten twelve".split()
@@ -229,7 +228,9 @@ def test_habits_of_marks_and_order_show_in_the_text(posts, truth):
     def share(pattern, among):
         return (times(pattern) / times(among))[times(among) >= 10]
 
-    when = "|".join(re.escape(phrase[1:]) for phrase in GENERAL["TIME"] + GENERAL["PLACE"])
+    when = "|".join(
+        re.escape(phrase[1:]) for phrase in LEXICON["general"]["TIME"] + LEXICON["general"]["PLACE"]
+    )
     measured = {
         "small_i": share(r"(?<!\S)i(?= )", r"(?<!\S)[iI](?= )"),
         "spaced_mark": share(r" [!?]+", r"[!?]+"),

@@ -418,22 +418,22 @@ def _answer_of_two(lists, encoder, question, decisions):
         )
 
     config = galleries[0].use.match
-    candidates = two_lists.list_candidates(
-        galleries, _rows_of(listed, decided.DIFFERENT, galleries)
-    )
-    candidates, rows = two_lists.among(candidates, stays)
+    different = _rows_of(listed, decided.DIFFERENT, galleries)
+    scores = two_lists.list_scores(galleries, different).tocsr()
+    scores = scores[stays[0]][:, stays[1]].tocoo()
     matching, highest = two_lists.match_pairs(
-        candidates, config, question.overlap, two_lists.is_in_order(*lists)
+        scores, config, question.overlap, two_lists.is_in_order(*lists)
     )
-    is_likely = matching.probability >= LEAST_PROBABILITY
     of_pair = {
-        "probability": matching.probability,
-        "llr": matching.llr(config.llr_scale, config.llr_shift),
-        "score": candidates.scores,
-        "highest": matching.probability >= highest,
+        "probability": matching.probability.data,
+        "llr": matching.llr(config),
+        "score": scores.data,
+        "highest": matching.probability.data >= highest,
     }
+    is_likely = of_pair["probability"] >= LEAST_PROBABILITY
+    rows = [np.flatnonzero(on_side)[row[is_likely]] for on_side, row in zip(stays, scores.coords)]
     likely = {name: values[is_likely] for name, values in of_pair.items()}
-    pairs = _frame(galleries, *rows[is_likely].T, **likely)
+    pairs = _frame(galleries, *rows, **likely)
     known = _rows_of(listed, decided.SAME, galleries)
     known_pairs = _frame(galleries, *known.T, probability=1.0, llr=np.nan, highest=False)
     nobody = (matching.nobody_of_queries, matching.nobody_of_targets)

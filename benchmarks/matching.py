@@ -30,7 +30,7 @@ from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.reading import STORED_TOKENS, OwnPosts
 from helpers.core.artifacts import make_folder
 from helpers.encoders.base import Encoder
-from helpers.evaluation.matching import MatchConfig, Matching, estimate_overlap, sinkhorn
+from helpers.evaluation.matching import MatchConfig, estimate_overlap, sinkhorn
 from helpers.evaluation.models import Member, Model
 from helpers.evaluation.scores import as_rows
 from helpers.tokens.batch import Samples
@@ -123,12 +123,12 @@ def made_model(accounts: int, dimensions: int, seed: int = 0) -> tuple[Model, Sa
     return Model((near, whole)), *sides
 
 
-def match_all(model: Model, queries: Samples, targets: Samples) -> Matching:
+def match_all(model: Model, queries: Samples, targets: Samples) -> np.ndarray:
     """Match two lists of which all pairs are scored."""
     return matched(model.score_matrix(queries, targets, MADE_TOKENS))
 
 
-def match_best(model: Model, queries: Samples, targets: Samples, nearest: int) -> Matching:
+def match_best(model: Model, queries: Samples, targets: Samples, nearest: int) -> sparse.coo_array:
     """Match two lists of which the pairs with the nearest vectors are scored."""
     member = model.members[0]
     rows = [member.embeddings.of(member.encoder, side, MADE_TOKENS) for side in (queries, targets)]
@@ -137,7 +137,7 @@ def match_best(model: Model, queries: Samples, targets: Samples, nearest: int) -
     return matched(sparse.coo_array((scores, pairs.T), (len(queries), len(targets))))
 
 
-def matched(scores: np.ndarray | sparse.coo_array) -> Matching:
+def matched(scores: np.ndarray | sparse.coo_array) -> np.ndarray | sparse.coo_array:
     """Match two lists by a line that was not fitted."""
     return sinkhorn(scores, MADE_LINE, estimate_overlap(scores, MADE_LINE))
 
@@ -181,9 +181,9 @@ def measure(encoder: AuthorEncoder, posts: list[OwnPosts], in_both: int, nearest
     with step("overlap estimate"):
         overlap = estimate_overlap(scores, line)
     with step("matching"):
-        matching = sinkhorn(scores, line, overlap)
+        probability = sinkhorn(scores, line, overlap)
 
-    sure = int((matching.probability.data >= 0.9).sum())
+    sure = int((probability.data >= 0.9).sum())
     first, second = [np.array([int(name[1:]) for name in gallery.names]) for gallery in galleries]
     row, column = pairs.T
     is_partner = (first[row] == second[column]) & (first[row] < in_both)

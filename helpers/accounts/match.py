@@ -421,22 +421,23 @@ def _answer_of_two(lists, encoder, question, decisions):
     different = _rows_of(listed, decided.DIFFERENT, galleries)
     scores = two_lists.list_scores(galleries, different).tocsr()
     scores = scores[stays[0]][:, stays[1]].tocoo()
-    matching, highest = two_lists.match_pairs(
+    probability, overlap, highest = two_lists.match_pairs(
         scores, config, question.overlap, two_lists.is_in_order(*lists)
     )
-    of_pair = {
-        "probability": matching.probability.data,
-        "llr": matching.llr(config),
-        "score": scores.data,
-        "highest": matching.probability.data >= highest,
-    }
-    is_likely = of_pair["probability"] >= LEAST_PROBABILITY
+    is_likely = probability.data >= LEAST_PROBABILITY
     rows = [np.flatnonzero(on_side)[row[is_likely]] for on_side, row in zip(stays, scores.coords)]
-    likely = {name: values[is_likely] for name, values in of_pair.items()}
-    pairs = _frame(galleries, *rows, **likely)
+    likely = probability.data[is_likely]
+    pairs = _frame(
+        galleries,
+        *rows,
+        probability=likely,
+        llr=config.llr(likely, overlap, max(scores.shape)),
+        score=scores.data[is_likely],
+        highest=likely >= highest,
+    )
     known = _rows_of(listed, decided.SAME, galleries)
     known_pairs = _frame(galleries, *known.T, probability=1.0, llr=np.nan, highest=False)
-    nobody = (matching.nobody_of_queries, matching.nobody_of_targets)
+    nobody = [np.maximum(1 - probability.sum(axis), 0) for axis in (1, 0)]
     accounts = [
         _accounts(gallery, letter, pd.Series(chance, gallery.names[of_list]))
         for gallery, letter, chance, of_list in zip(galleries, LISTS, nobody, stays, strict=True)
@@ -448,7 +449,7 @@ def _answer_of_two(lists, encoder, question, decisions):
         lists,
         galleries,
         queries,
-        matching.overlap,
+        overlap,
         costs,
         highest,
         config.accounts or fitted,

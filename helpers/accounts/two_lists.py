@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import sparse
 
 from ..core.paths import PROGRAM
-from ..evaluation.matching import MatchConfig, Matching, as_pairs, estimate_overlap, sinkhorn
+from ..evaluation.matching import MatchConfig, as_pairs, estimate_overlap, sinkhorn
 from ..evaluation.scores import Rows, as_rows, score_blocks
 from .encoder import ENOUGH, AuthorEncoder
 from .gallery import AccountGallery
@@ -213,7 +213,7 @@ def score_list_pairs(galleries: list[AccountGallery], pairs: np.ndarray) -> np.n
 
 def match_pairs(
     scores: sparse.coo_array, config: MatchConfig, overlap: float = 0.0, is_in_order: bool = True
-) -> tuple[Matching, float]:
+) -> tuple[sparse.coo_array, float, float]:
     """Match two lists.
 
     Parameters
@@ -229,16 +229,16 @@ def match_pairs(
 
     Returns
     -------
-    The matching, and the highest probability that the fit of the line supports; none is above it.
-    So of each account at most one pair has a probability that is far above one half.
+    The probabilities, (Q, T) sparse, of which none is above the highest one that the fit of the
+    line supports: so of each account at most one pair has a probability that is far above one
+    half. The overlap; and this highest probability
     """
     if not is_in_order:
-        swapped, highest = match_pairs(scores.T, config, overlap)
-        nobody = (swapped.nobody_of_targets, swapped.nobody_of_queries)
-        return Matching(swapped.probability.T, *nobody, swapped.overlap), highest
+        swapped, overlap, highest = match_pairs(scores.T, config, overlap)
+        return swapped.T, overlap, highest
     if not overlap:
         overlap = estimate_overlap(scores, config)
-    matching = sinkhorn(scores, config, overlap)
+    probability = sinkhorn(scores, config, overlap)
     highest = config.highest_probability(overlap, max(scores.shape))
-    np.minimum(matching.probability.data, highest, out=matching.probability.data)
-    return matching, highest
+    np.minimum(probability.data, highest, out=probability.data)
+    return probability, overlap, highest

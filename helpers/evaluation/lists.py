@@ -301,11 +301,11 @@ def match_drawn_lists(
         same = queries[:, None] == targets
         rows = np.ix_(queries, targets)
         assumed = estimate_overlap(of_lists[rows], config) if estimated else overlap
-        matching = sinkhorn(of_lists[rows], config, assumed, rounds)
-        llr = matching.llr(config)
-        parts.append((queries, matching.nobody_of_queries, llr, same.ravel(), [assumed]))
+        matched = sinkhorn(of_lists[rows], config, assumed, rounds)
+        llr = config.llr(matched, assumed, len(queries)).ravel()
+        parts.append((queries, 1 - matched.sum(1), llr, same.ravel(), [assumed]))
         values = _values_of_ways(scores[rows], of_lists[rows])
-        values[MATCHED] = matching.probability.toarray()
+        values[MATCHED] = matched
         answers.append({way: best_answers(values[way], same) for way in WAYS})
     joined = {way: join_answers(part[way] for part in answers) for way in WAYS}
     return DrawnLists(*map(np.concatenate, zip(*parts)), joined)

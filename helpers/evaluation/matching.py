@@ -61,7 +61,7 @@ class MatchConfig:
     slope : above 0; 0 where the scores say nothing
     intercept : added to slope * score
     llr_scale, llr_shift : factor of the log-likelihood ratios and what is added to the product, see
-        :meth:`Matching.llr`
+        :meth:`llr`
     accounts : number of accounts that it was fitted on, which bounds what it can prove, see
         :meth:`highest_probability`; None if it was not fitted
     """
@@ -71,6 +71,21 @@ class MatchConfig:
     llr_scale: float = 1.0
     llr_shift: float = 0.0
     accounts: int | None = None
+
+    def llr(self, probability: np.ndarray, overlap: float, accounts: int) -> np.ndarray:
+        """Return the log-likelihood ratios of pairs, against the prior of a pair at an overlap.
+
+        Probabilities of likely pairs are right without ``llr_scale`` and ``llr_shift``, but pairs
+        of one author that seem unlikely would get ratios that are far too low.
+
+        Parameters
+        ----------
+        probability : of pairs, in an array of any shape, as :func:`sinkhorn` returns them
+        overlap : share of the shorter list that has a partner
+        accounts : number of accounts of the longer list
+        """
+        chance = np.clip(probability, SMALLEST, 1 - SMALLEST)
+        return self.llr_scale * (logit(chance) - logit(overlap / accounts)) + self.llr_shift
 
     def highest_probability(self, overlap: float, accounts: int) -> float:
         """Return the highest probability of a pair that the fit supports.
@@ -88,38 +103,6 @@ class MatchConfig:
             return 1.0
         highest_llr = np.log1p(self.accounts) + np.log(max(accounts - 1, 1))
         return float(expit(logit(overlap / accounts) + highest_llr))
-
-
-@dataclass(frozen=True, eq=False)
-class Matching:
-    """How likely each pair is, given that each account has one partner or none.
-
-    Attributes
-    ----------
-    probability : (Q, T) sparse, of the N pairs that may be partners; with ``nobody_of_queries``
-        those of a query sum to 1
-    nobody_of_queries : (Q,) probability that a query has no partner
-    nobody_of_targets : (T,) the same of a target
-    overlap : share of the shorter list that has a partner, as it was assumed or estimated
-    """
-
-    probability: sparse.coo_array
-    nobody_of_queries: np.ndarray
-    nobody_of_targets: np.ndarray
-    overlap: float
-
-    def llr(self, config: MatchConfig) -> np.ndarray:
-        """Return the log-likelihood ratio (N,) of each pair, against its prior at this overlap.
-
-        Parameters
-        ----------
-        config : brings ``llr_scale`` and ``llr_shift``. The probabilities of likely pairs are right
-            without them, but pairs of one author that seem unlikely would get ratios that are far
-            too low
-        """
-        prior = self.overlap / max(self.probability.shape)  # of min(shape) * overlap pairs of all
-        chance = np.clip(self.probability.data, SMALLEST, 1 - SMALLEST)
-        return config.llr_scale * (logit(chance) - logit(prior)) + config.llr_shift
 
 
 def as_pairs(scores: np.ndarray | sparse.coo_array) -> sparse.coo_array:
@@ -143,8 +126,10 @@ def sinkhorn(
     config: MatchConfig,
     overlap: float,
     rounds: int | None = None,
-) -> Matching:
+) -> np.ndarray | sparse.coo_array:
     """Compute the probability of each pair by Sinkhorn's algorithm with slack.
+
+    What the probabilities of an account leave of 1 is that of nobody.
 
     Parameters
     ----------
@@ -154,6 +139,10 @@ def sinkhorn(
     overlap : share of the shorter list that has a partner, above 0 and at most 1
     rounds : number of times that rows and columns are scaled; by default as many as needed, see
         ROUNDS, so that no two queries are both sure of one target
+
+    Returns
+    -------
+    (Q, T), sparse where the scores are; those of a query sum to 1 at most
 
     Raises
     ------
@@ -188,9 +177,10 @@ def sinkhorn(
             break
     of_queries = 1 / (weights @ of_targets + nobody_of_query)
     chance = of_queries[query] * weight * of_targets[target]
-    nobody_of_targets = np.maximum(1 - of_targets * (by_target @ of_queries), 0)
     probability = sparse.coo_array((chance, (query, target)), pairs.shape)
-    return Matching(probability, of_queries * nobody_of_query, nobody_of_targets, overlap)
+    if sparse.issparse(scores):
+        return probability
+    return probability.toarray()
 
 
 def estimate_overlap(scores: np.ndarray | sparse.coo_array, config: MatchConfig) -> float:
@@ -207,7 +197,7 @@ def estimate_overlap(scores: np.ndarray | sparse.coo_array, config: MatchConfig)
     pairs = as_pairs(scores)
     overlap = 0.5
     for _ in range(OVERLAP_STEPS):
-        partners = sinkhorn(pairs, config, overlap, rounds=10).probability.data.sum()
+        partners = sinkhorn(pairs, config, overlap, rounds=10).sum()
         overlap = float(np.clip(partners / min(pairs.shape), MIN_OVERLAP, MAX_OVERLAP))
     return overlap
 
@@ -291,9 +281,11 @@ def fit_match(
 
     begin = [0.0, -scores.diagonal().mean() / spread]  # of log(slope * spread), and of intercept
     fitted = line(optimize.minimize(loss, begin, method="Nelder-Mead", tol=1e-3).x)
-    llr = np.concatenate(
-        [sinkhorn(pairs, fitted, overlap).llr(fitted) for overlap, pairs, _ in lists]
-    )
+    ratios = []
+    for overlap, of_list, _ in lists:
+        probability = sinkhorn(of_list, fitted, overlap)
+        ratios.append(fitted.llr(probability, overlap, len(of_list)).ravel())
+    llr = np.concatenate(ratios)
     same = np.concatenate([same.ravel() for _, _, same in lists])
     optimum = optimize.minimize(calibrated_cllr, [1.0, 0.0], bounds=[SCALES, SHIFTS])
     scale, shift = optimum.x.tolist()
@@ -301,26 +293,23 @@ def fit_match(
 
 
 def _known_lists(scores, rng):
-    """Draw the lists of FIT_LISTS: the overlap of each, all its pairs, and (Q, T) the true ones."""
+    """Draw the lists of FIT_LISTS: the overlap of each, its scores (Q, T), and the true pairs."""
     lists = []
     for overlap, count in FIT_LISTS.items():
         for _ in range(count):
             queries, targets = draw_lists(len(scores), overlap, rng)
-            pairs = as_pairs(scores[np.ix_(queries, targets)])
-            lists.append((overlap, pairs, queries[:, None] == targets))
+            of_list = scores[np.ix_(queries, targets)]
+            lists.append((overlap, of_list, queries[:, None] == targets))
     return lists
 
 
 def _loss(line, lists):
     """Return minus the mean log-probability of each account's partner or nobody, over overlaps."""
     total = 0.0
-    for overlap, pairs, same in lists:
-        matching = sinkhorn(pairs, line, overlap, FIT_ROUNDS)
-        of_truth = [
-            matching.probability.toarray()[same],
-            matching.nobody_of_queries[~same.any(1)],
-            matching.nobody_of_targets[~same.any(0)],
-        ]
+    for overlap, scores, same in lists:
+        probability = sinkhorn(scores, line, overlap, FIT_ROUNDS)
+        nobody = [1 - probability.sum(axis)[~same.any(axis)] for axis in (0, 1)]
+        of_truth = [probability[same], *nobody]
         log_probability = np.log(np.maximum(np.concatenate(of_truth), SMALLEST))
         total -= log_probability.mean() / FIT_LISTS[overlap]
     return total / len(FIT_LISTS)

@@ -190,7 +190,7 @@ def match_list(scores: np.ndarray, config: MatchConfig, overlap: float) -> np.nd
     """
     scores = scores.astype(np.float64)
     np.fill_diagonal(scores, -np.inf)
-    probability = sinkhorn(scores, config, overlap).probability.toarray()
+    probability = sinkhorn(scores, config, overlap)
     with np.errstate(divide="ignore"):
         return np.log((probability + probability.T) / 2)  # equal but for the last rounds
 

@@ -18,7 +18,7 @@ from . import decisions as decided
 from . import two_lists, validation
 from .encoder import ENOUGH, AuthorEncoder
 from .gallery import LINK_COSTS, NOT_COMPARED, UNJUDGED, AccountGallery, likeliest, posterior
-from .reading import OwnPosts, as_listed, choose_queries
+from .reading import OwnPosts
 from .two_lists import LISTS
 from .unjudged import MIN_TOKENS_TO_JUDGE, token_counts
 
@@ -47,7 +47,7 @@ class Question(Config):
     ----------
     accounts : tuple of str
         accounts that are asked about, by name or pseudonym; none for all, or for those with most
-        posts, see :func:`helpers.accounts.reading.choose_queries`
+        posts, see :func:`helpers.accounts.decisions.choose_queries`
     k : int
         best candidates of each account of one list that become pairs
     prior : float
@@ -208,11 +208,11 @@ def _answer_of_one(posts, encoder, question, decisions):
     decided.check_chains(decisions)
     listed = decided.listed_decisions(decisions, posts.names, posts.names)
     choice = validation.choose_calibration(posts, encoder, question.costs(), question.seed)
-    names = as_listed(question.accounts, posts.names)
+    names = decided.as_listed(question.accounts, posts.names)
     whole = posts
     posts, joint_names = decided.merge_accounts(whole, listed)
     queried_names = [joint_names.get(name, given) for name, given in zip(names, question.accounts)]
-    queries = choose_queries(posts, queried_names)
+    queries = decided.choose_queries(posts, queried_names)
     gallery = posts.gallery_for(choice.encoder, posts.samples(queries), question.seed)
     listed = listed.assign(
         **{column: listed[column].replace(joint_names) for column in ("account_a", "account_b")}
@@ -223,7 +223,7 @@ def _answer_of_one(posts, encoder, question, decisions):
     scores, llr, problems = gallery.compare(gallery.accounts(queries), queries)
     prior = question.prior
     if not prior and question.accounts and not gallery.beyond:
-        everybody = choose_queries(posts, [])
+        everybody = decided.choose_queries(posts, [])
         prior = gallery.estimate_prior(gallery.accounts(everybody), everybody)
     elif not prior:
         prior = gallery.prior_of(gallery.of_judged(llr, problems)[problems == ""])
@@ -402,7 +402,7 @@ def _answer_of_two(lists, encoder, question, decisions):
     galleries = two_lists.galleries_of_two(encoder, lists)
     names = [gallery.names for gallery in galleries]
     everybody = {*names[0], *names[1]}
-    queries = as_listed(question.accounts, everybody) or list(names[0])
+    queries = decided.as_listed(question.accounts, everybody) or list(names[0])
     for given, name in zip(question.accounts, queries):
         if name not in everybody:
             raise ValueError(f"{given} is in neither list, or is set aside")

@@ -40,10 +40,9 @@ from .match import (
 )
 from .reading import OwnPosts
 from .samples import MIN_POSTS, MOST_POSTS
-from .set_aside import REASONS, SET_ASIDE
 from .templates import TABLES, percent, render, sentences
 from .two_lists import LISTS
-from .unjudged import UNCHECKED, UNREADABLE, WRITES
+from .unjudged import REASONS, SET_ASIDE, UNCHECKED, UNREADABLE, WRITES
 from .validation import MIN_POSTS_OF_HALF
 
 NOTE = "note_"  # begins the names of a data card's counts of odd rows
@@ -319,7 +318,7 @@ def set_aside_record(
     Parameters
     ----------
     accounts : DataFrame
-        see :mod:`helpers.accounts.set_aside`, and the column ``list``, "" for one list
+        see :mod:`helpers.accounts.unjudged`, and the column ``list``, "" for one list
     names : dict
         pseudonym -> name, empty where pseudonyms are shown
     most : int, optional

@@ -20,7 +20,7 @@ from .passages import passage_hashes, without_passages
 from .reading import FULL_GALLERY, OwnPosts
 from .samples import MAX_TOKENS, MIN_POSTS, in_memory, spread_posts
 from .scoring import HALF_POSTS
-from .set_aside import BOTH_LISTS, set_aside_rows
+from .unjudged import BOTH_LISTS, set_aside_rows
 
 LISTS = ("A", "B")
 NEAREST = 100  # pairs of each account that are scored if a list has more than FULL_GALLERY accounts

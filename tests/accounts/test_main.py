@@ -13,8 +13,8 @@ import pytest
 from helpers.accounts import page
 from helpers.accounts.__main__ import main
 from helpers.accounts.commands import CARE
+from helpers.accounts.decisions import own_names, pseudonym_of
 from helpers.accounts.match import LINKED, PAIR_COLUMNS
-from helpers.accounts.reading import own_names, pseudonym_of
 from helpers.core import paths
 from helpers.core.messages import DEFECT
 from helpers.evaluation import matching

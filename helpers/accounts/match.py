@@ -108,7 +108,7 @@ class Answer:
     decisions : decisions about accounts of the lists, named as these name them
     unknown : accounts of decisions that no list has, or that are set aside
     unheeded : number of decisions about other accounts than a pair of these lists
-    fitted_list : which list the map was fitted on; "" for a map that ships
+    fitted_list : which of two lists the map was fitted on; "" for a map that ships
     fitted : number of accounts of the user that it was fitted on
     choice : of one list, the calibration that was used, and how it was judged
     errors : links among halves of the user's accounts; None where there were too few
@@ -253,12 +253,11 @@ def _answer_of_one(posts, encoder, question, decisions):
         listed,
         decided.unknown_accounts(decisions, whole.names),
         len(decisions) - len(listed),
-        LISTS[0] if len(choice.fitted) else "",
-        len(choice.fitted),
-        choice,
-        errors,
-        compared,
-        joint_names,
+        fitted=choice.fitted,
+        choice=choice,
+        errors=errors,
+        compared=compared,
+        joint_names=joint_names,
     )
 
 
@@ -271,7 +270,8 @@ def _measured_on_halves(choice, costs, use, seed):
         return None, pd.DataFrame()
     errors = None
     if len(choice.gallery) >= ENOUGH:
-        llr = choice.log_ratio.clip(*use.bounds(len(choice.gallery)))
+        *_, log_ratio = choice.log_ratios.values()
+        llr = log_ratio.clip(*use.bounds(len(choice.gallery)))
         errors = validation.count_link_errors(llr, costs)
     return errors, validation.compare_with_tfidf(choice.gallery, choice.older, seed)
 
@@ -373,23 +373,19 @@ def _with_states(pairs, problem_of, decisions, costs):
 
     Pairs of the highest possible probability are told apart by their scores.
     """
-    said = {}
-    for row in decisions.itertuples():
-        said[row.account_a, row.account_b] = (row.decision, row.note)
+    sides = ["account_a", "account_b"]
+    said = decisions.drop_duplicates(sides, keep="last")[[*sides, "decision", "note"]]
+    frame = pairs.merge(said, "left", sides).fillna({"decision": "", "note": ""})
     reasons = []
-    notes = []
-    for pair in zip(pairs.account_a, pairs.account_b):
+    for pair in zip(frame.account_a, frame.account_b):
         reasons.append({name: problem_of[name] for name in pair if problem_of.get(name)})
-        notes.append(said.get(pair, ("", "")))
-    notes = pd.DataFrame(notes, columns=["decision", "note"], index=pairs.index, dtype=object)
-    reasons = pd.Series(reasons, pairs.index, dtype=object)
+    frame["reason"] = pd.Series(reasons, frame.index, dtype=object)
     is_state = [
-        reasons.map(bool).astype(bool),
-        pairs.probability >= costs.min_probability,
-        pairs.probability >= MIN_LIKELY,
+        frame.reason.astype(bool),
+        frame.probability >= costs.min_probability,
+        frame.probability >= MIN_LIKELY,
     ]
-    states = np.select(is_state, [UNJUDGED, LINKED, LIKELY], NOT_LINKED)
-    frame = pairs.assign(reason=reasons, state=states).join(notes)
+    frame["state"] = np.select(is_state, [UNJUDGED, LINKED, LIKELY], NOT_LINKED)
     frame["order"] = frame.state.map(STATES.index)
     keys = ["order", "probability", "score", "account_a", "account_b"]
     ascending = [True, False, False, True, True]

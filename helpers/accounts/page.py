@@ -202,7 +202,7 @@ def numbers(answer: Answer) -> dict:
         "baseline": answer.compared.reset_index(names="system").to_dict("records"),
     }
     if answer.choice is not None:
-        record |= {"able": int(answer.choice.able), "messages": answer.choice.messages}
+        record |= {"able": answer.choice.able, "messages": answer.choice.messages}
     if answer.errors is not None:
         record["link_errors"] = asdict(answer.errors) | {
             "wrong_share": answer.errors.wrong_share(answer.prior),

@@ -158,8 +158,8 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     count = len(choice.older)
     everybody = set(range(count))
     assert fits[0] | fits[1] == everybody == fits[2] and not fits[0] & fits[1]
-    assert set(table) == set(choice.reliability) == {"shipped", "own"} and choice.name == "own"
-    assert len(choice.gallery) == count == table.loc["accounts", "own"] == len(choice.fitted)
+    assert set(table) == set(choice.reliability) == {"shipped", "own"}
+    assert len(choice.gallery) == count == table.loc["accounts", "own"] == choice.fitted
     assert "The own calibration is used" in choice.messages[0]
     assert (table.loc["Cllr"] >= table.loc["minCllr"]).all()
     # the rows of the accounts that the second fit saw are those of the first fit
@@ -170,7 +170,7 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     use = own.uses[encoder.use(True, mine.hours)]
     posts = (choice.older.count[judged][:, None], choice.gallery.targets.count)
     expected = use.log_ratio(scores[judged], *posts, count)
-    np.testing.assert_allclose(choice.log_ratio[judged], expected, rtol=1e-5)
+    np.testing.assert_allclose(choice.log_ratios["own"][judged], expected, rtol=1e-5)
 
 
 def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monkeypatch):
@@ -181,7 +181,7 @@ def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monk
     monkeypatch.setattr(AccountGallery, "problems", problems)
     after = validation.choose_calibration(mine, encoder)
     assert len(after.older) == len(before.older) - 3
-    assert after.fitted.tolist() == before.fitted[3:].tolist()
+    assert after.older.authors.tolist() == before.older.authors[3:].tolist()
 
 
 def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
@@ -192,10 +192,10 @@ def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
 
 def test_counting_is_compared_with(mine, encoder):
     gallery, older = validation.split_half_trials(mine, encoder)
-    table = validation.compare_with_tfidf(gallery, older, name="open-small")
-    assert list(table.index)[::2] == ["open-small", "Difference"]
+    table = validation.compare_with_tfidf(gallery, older)
+    assert list(table.index)[::2] == ["encoder", "Difference"]
     assert re.fullmatch("TF-IDF (word|char 2-5|subword), A?[sS]-norm", table.index[1])
-    assert abs(table.value["open-small"] - table.value.iloc[1] - table.value["Difference"]) < 1e-9
+    assert abs(table.value["encoder"] - table.value.iloc[1] - table.value["Difference"]) < 1e-9
 
 
 def test_more_posts_are_more_likely_found(mine, encoder):

@@ -417,12 +417,14 @@ def _answer_of_two(lists, encoder, question, decisions):
     different = _rows_of(listed, decided.DIFFERENT, galleries)
     scores = two_lists.list_scores(galleries, different).tocsr()
     scores = scores[stays[0]][:, stays[1]].tocoo()
-    probability, overlap, highest = two_lists.match_pairs(
+    probability, overlap = two_lists.match_pairs(
         scores, config, question.overlap, two_lists.is_in_order(*lists)
     )
-    is_likely = probability.data >= LEAST_PROBABILITY
+    highest = config.highest_probability(overlap, max(scores.shape))
+    supported = np.minimum(probability.data, highest)
+    is_likely = supported >= LEAST_PROBABILITY
     rows = [np.flatnonzero(on_side)[row[is_likely]] for on_side, row in zip(stays, scores.coords)]
-    likely = probability.data[is_likely]
+    likely = supported[is_likely]
     pairs = _frame(
         galleries,
         *rows,

@@ -213,7 +213,7 @@ def score_list_pairs(galleries: list[AccountGallery], pairs: np.ndarray) -> np.n
 
 def match_pairs(
     scores: sparse.coo_array, config: MatchConfig, overlap: float = 0.0, is_in_order: bool = True
-) -> tuple[sparse.coo_array, float, float]:
+) -> tuple[sparse.coo_array, float]:
     """Match two lists.
 
     Parameters
@@ -229,16 +229,12 @@ def match_pairs(
 
     Returns
     -------
-    The probabilities, (Q, T) sparse, of which none is above the highest one that the fit of the
-    line supports: so of each account at most one pair has a probability that is far above one
-    half. The overlap; and this highest probability
+    The probabilities, (Q, T) sparse, of which each account has at most one that is far above one
+    half; and the overlap
     """
     if not is_in_order:
-        swapped, overlap, highest = match_pairs(scores.T, config, overlap)
-        return swapped.T, overlap, highest
+        swapped, overlap = match_pairs(scores.T, config, overlap)
+        return swapped.T, overlap
     if not overlap:
         overlap = estimate_overlap(scores, config)
-    probability = sinkhorn(scores, config, overlap)
-    highest = config.highest_probability(overlap, max(scores.shape))
-    np.minimum(probability.data, highest, out=probability.data)
-    return probability, overlap, highest
+    return sinkhorn(scores, config, overlap), overlap

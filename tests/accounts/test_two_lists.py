@@ -309,7 +309,7 @@ def scores_of(drawn):
 
 
 def linked_pairs(scores, overlap):
-    probability, *_ = two_lists.match_pairs(as_pairs(scores), CONFIG, overlap or 0.0)
+    probability, _ = two_lists.match_pairs(as_pairs(scores), CONFIG, overlap or 0.0)
     return np.argwhere(probability.toarray() >= LINK_COSTS.min_probability)
 
 
@@ -337,11 +337,15 @@ def test_another_order_gives_the_same_links(drawn):
 
 def test_a_fit_on_few_accounts_supports_no_link_where_few_have_a_partner():
     scores = np.random.default_rng(0).standard_normal((60, 60)) + 8 * np.eye(60)
-    pairs = as_pairs(scores)
-    free, *_ = two_lists.match_pairs(pairs, CONFIG, 0.05)
-    assert (free.data > 0.99).sum() > 10
-    few, _, highest = two_lists.match_pairs(pairs, replace(CONFIG, accounts=50), 0.05)
-    assert highest == replace(CONFIG, accounts=50).highest_probability(0.05, 60)
-    assert few.data.max() == highest < 0.75
-    many, *_ = two_lists.match_pairs(pairs, replace(CONFIG, accounts=1000), 0.05)
-    assert few.data.max() < many.data.max() < free.data.max()
+    probability, _ = two_lists.match_pairs(as_pairs(scores), CONFIG, 0.05)
+    assert (probability.data > 0.99).sum() > 10
+    few, many = [replace(CONFIG, accounts=count) for count in (50, 1000)]
+    highest = few.highest_probability(0.05, 60)
+    assert highest < 0.75 < many.highest_probability(0.05, 60) < probability.data.max()
+
+
+def test_no_probability_is_above_what_the_fit_supports(encoder, posts, monkeypatch):
+    monkeypatch.setattr(MatchConfig, "highest_probability", lambda *_: 0.4)
+    answer = ask(encoder, posts)
+    assert answer.pairs.probability.max() == answer.highest_probability == 0.4
+    assert answer.pairs.highest.any() and not len(linked_of(answer))

@@ -23,16 +23,16 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import torch
+from scipy import sparse
 
 from helpers.accounts import two_lists
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.reading import STORED_TOKENS, OwnPosts
 from helpers.core.artifacts import make_folder
 from helpers.encoders.base import Encoder
-from helpers.evaluation.candidates import Candidates, all_candidates, best_candidates
-from helpers.evaluation.matching import MatchConfig, Matching, estimate_overlap, sinkhorn
+from helpers.evaluation.matching import MatchConfig, estimate_overlap, sinkhorn
 from helpers.evaluation.models import Member, Model
-from helpers.evaluation.scores import score_blocks
+from helpers.evaluation.scores import as_rows
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, subset
 from helpers.training.loop import device_name
@@ -123,23 +123,23 @@ def made_model(accounts: int, dimensions: int, seed: int = 0) -> tuple[Model, Sa
     return Model((near, whole)), *sides
 
 
-def match_all(model: Model, queries: Samples, targets: Samples) -> Matching:
+def match_all(model: Model, queries: Samples, targets: Samples) -> np.ndarray:
     """Match two lists of which all pairs are scored."""
-    return matched(all_candidates(model.score_matrix(queries, targets, MADE_TOKENS)))
+    return matched(model.score_matrix(queries, targets, MADE_TOKENS))
 
 
-def match_best(model: Model, queries: Samples, targets: Samples, nearest: int) -> Matching:
+def match_best(model: Model, queries: Samples, targets: Samples, nearest: int) -> sparse.coo_array:
     """Match two lists of which the pairs with the nearest vectors are scored."""
     member = model.members[0]
     rows = [member.embeddings.of(member.encoder, side, MADE_TOKENS) for side in (queries, targets)]
-    near = best_candidates(score_blocks(*rows), len(queries), len(targets), nearest)
-    scores = model.pair_scores(queries, targets, near.pairs, MADE_TOKENS)
-    return matched(near.with_scores(scores))
+    pairs = two_lists.near_pairs(*rows, nearest)
+    scores = model.pair_scores(queries, targets, pairs, MADE_TOKENS).astype(float)
+    return matched(sparse.coo_array((scores, pairs.T), (len(queries), len(targets))))
 
 
-def matched(candidates: Candidates) -> Matching:
-    """Match candidates by a line that was not fitted."""
-    return sinkhorn(candidates, MADE_LINE, estimate_overlap(candidates, MADE_LINE))
+def matched(scores: np.ndarray | sparse.coo_array) -> np.ndarray | sparse.coo_array:
+    """Match two lists by a line that was not fitted."""
+    return sinkhorn(scores, MADE_LINE, estimate_overlap(scores, MADE_LINE))
 
 
 @contextmanager
@@ -167,23 +167,24 @@ def measure(encoder: AuthorEncoder, posts: list[OwnPosts], in_both: int, nearest
     with step("vectors"):
         galleries = two_lists.galleries_of_two(encoder, posts)
     with step("candidates by vectors"):
-        pairs = two_lists.near_pairs(galleries, nearest)
+        vectors = [as_rows(gallery.encoder.joined_rows(gallery.rows)) for gallery in galleries]
+        pairs = two_lists.near_pairs(*vectors, nearest)
     with step("pair scores"):
         scores = two_lists.score_list_pairs(galleries, pairs)
-        candidates = Candidates(pairs, scores, *map(len, galleries))
+        scores = sparse.coo_array((scores, pairs.T), tuple(map(len, galleries)))
     line = galleries[0].use.match
     with step("overlap estimate"):
-        overlap = estimate_overlap(candidates, line)
+        overlap = estimate_overlap(scores, line)
     with step("matching"):
-        matching = sinkhorn(candidates, line, overlap)
+        probability = sinkhorn(scores, line, overlap)
 
+    sure = int((probability.data >= 0.9).sum())
     first, second = [np.array([int(name[1:]) for name in gallery.names]) for gallery in galleries]
     row, column = pairs.T
     is_partner = (first[row] == second[column]) & (first[row] < in_both)
     print(
         f"{len(pairs):,} candidates hold {is_partner.sum():,} of {in_both:,} authors in both; "
-        f"overlap {overlap:.3f}; {(matching.probability >= 0.9).sum():,} pairs are called 90% and "
-        "more"
+        f"overlap {overlap:.3f}; {sure:,} pairs are called 90% and more"
     )
 
 

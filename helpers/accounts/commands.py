@@ -14,10 +14,10 @@ from ..core.progress import progress_bar
 from ..corpus.loss_lines import NAME_FORMS, name_forms
 from ..sources.table import author_names, column_names
 from . import page, reading
-from .columns import NO_TIMES, USUAL_NAMES
-from .decisions import find_same_texts, read_decisions
+from .decisions import find_same_texts, own_names, read_decisions
 from .encoder import AuthorEncoder
 from .match import LINKED, Question, answer_question
+from .reading import NO_TIMES, USUAL_NAMES
 from .samples import spread_posts
 from .two_lists import comparable_lists
 
@@ -139,9 +139,9 @@ def _answer(options, question, sides):
     files = []
     with _folders(options.run, *sides):
         for folder, (location, where) in sides.items():
-            posts, own_names = _read(options, location, folder, encoder, where)
+            posts, names_of_file = _read(options, location, folder, encoder, where)
             lists.append(posts)
-            names |= own_names
+            names |= names_of_file
             of_rows = [f" where {column} is {value}" for column, value in where.items()]
             files.append(Path(location).name + "".join(of_rows))
         if len(lists) == 2:
@@ -234,4 +234,4 @@ def _read(options, location, run, encoder, where=None):
         return posts, {}
     if posts.card.get(NAME_FORMS):
         posts.card["name_forms"] = name_forms(location, posts.card["columns"]["author"])
-    return posts, reading.own_names(location, columns)
+    return posts, own_names(location, columns)

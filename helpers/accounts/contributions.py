@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -254,16 +255,13 @@ def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str 
     groups |= _drawn_others(groups)
     for group in ("others_here", "others_elsewhere"):
         words[group] = _words_of_posts(stores, groups[group], tokenizer)
-    accounts_of_word = {word: set() for word in shared}
-    for number, words_of_post in zip(account[groups["others_here"]], words["others_here"]):
-        for word in words_of_post & shared:
-            accounts_of_word[word].add(number)
-    counts = {group: _PostCounts(posts, shared) for group, posts in words.items()}
-    return [
-        word
-        for word in sorted(shared)
-        if len(accounts_of_word[word]) >= MIN_OTHER_ACCOUNTS and _is_typical(word, counts)
-    ]
+    users = pd.Series(words["others_here"]).explode().to_frame("word")
+    users["account"] = account[groups["others_here"]][users.index]
+    counts = {group: Counter(chain.from_iterable(posts)) for group, posts in words.items()}
+    counts["accounts"] = users.groupby("word").account.nunique()
+    table = pd.DataFrame(counts, sorted(shared)).fillna(0)
+    is_typical = _is_typical(table, {group: len(posts) for group, posts in words.items()})
+    return list(table.index[is_typical & (table.accounts >= MIN_OTHER_ACCOUNTS)])
 
 
 def _groups_of_posts(rooms, account, target, query_row):
@@ -304,38 +302,26 @@ def _words_of_posts(stores, numbers, tokenizer):
     return [{match[0].lower() for match in WORD.finditer(text) if not match[1]} for text in texts]
 
 
-class _PostCounts:
-    """How many posts of a group there are, and how many of them hold each word."""
+def _is_typical(counts, posts):
+    """Tell which words are typical of the shared rooms and of neither account, (words,) bool.
 
-    def __init__(self, words_of_posts, counted):
-        self.posts = len(words_of_posts)
-        self.holding = Counter()
-        for words in words_of_posts:
-            self.holding.update(words & counted)
-
-    def rate(self, word):
-        """Return the share of posts with a word."""
-        return self.holding[word] / self.posts
-
-
-def _is_typical(word, counts):
-    """Tell whether a word is typical of the shared rooms and of neither account."""
-    crowd = counts["others_here"]
-    elsewhere = counts["others_elsewhere"]
-    if _p_value(word, crowd, elsewhere) >= MAX_P_VALUE:
-        return False
-    if crowd.rate(word) < MIN_RATE_RATIO * elsewhere.rate(word):
-        return False
-    accounts = (counts["query_here"], counts["target_here"])
-    return all(_p_value(word, account, crowd) >= MAX_P_VALUE for account in accounts)
+    ``counts`` has the numbers of posts with each word, ``posts`` the number of all, by group.
+    """
+    rate = counts.others_here / posts["others_here"]
+    rate_elsewhere = counts.others_elsewhere / posts["others_elsewhere"]
+    is_typical = _p_value(counts, posts, "others_here", "others_elsewhere") < MAX_P_VALUE
+    is_typical &= rate >= MIN_RATE_RATIO * rate_elsewhere
+    for account in ("query_here", "target_here"):
+        is_typical &= _p_value(counts, posts, account, "others_here") >= MAX_P_VALUE
+    return is_typical
 
 
-def _p_value(word, sample, remainder):
-    """Return the p-value of a one-sided hypergeometric test for a word.
+def _p_value(counts, posts, sample, remainder):
+    """Return the p-values of one-sided hypergeometric tests for words, (words,).
 
-    It is the probability that at least so many posts of ``sample`` hold the word if the posts of
+    They are the probabilities that at least so many posts of ``sample`` hold a word if the posts of
     ``sample`` and ``remainder`` were assigned to the two at random.
     """
-    posts = sample.posts + remainder.posts
-    holding = sample.holding[word] + remainder.holding[word]
-    return hypergeom.sf(sample.holding[word] - 1, posts, holding, sample.posts)
+    total = posts[sample] + posts[remainder]
+    holding = counts[sample] + counts[remainder]
+    return hypergeom.sf(counts[sample] - 1, total, holding, posts[sample])

@@ -1,4 +1,4 @@
-"""Decisions of people about pairs of accounts, and pairs that posted the same texts.
+"""What people say of accounts: whom they ask about, and decisions about pairs; equal posters.
 
 The file of decisions, ``decisions.csv``, has one decision a row: who decided when that two accounts
 are the same person's or two people's, or that this is still open. Nobody is asked again about what
@@ -6,7 +6,7 @@ was decided.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,16 +15,19 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from ..cleaning.authors import pseudonym_key, pseudonymiser
 from ..core.artifacts import folder_lock
 from ..core.escaping import unescape_formula
 from ..core.files import check_readable
 from ..corpus.posts_table import open_database
 from ..corpus.shared_texts import COLUMNS as TEXT_COLUMNS
 from ..corpus.shared_texts import pairs_with_same_texts
+from ..sources.table import author_names
 from ..sources.text_rows import csv_rows
 from ..tokens.batch import Samples
-from .reading import OwnPosts, as_listed, pseudonym_of
-from .samples import MIN_POSTS
+from .reading import FEWER_QUERIES, FULL_GALLERY, QUERIES, OwnPosts, column_types
+from .samples import MIN_POSTS, spread_posts
+from .unjudged import REASONS
 
 COLUMNS = ("account_a", "account_b", "decision", "who", "when", "note")
 NEEDED = COLUMNS[:3]
@@ -282,3 +285,95 @@ def find_same_texts(
     accounts = zip(pairs.account_a, pairs.account_b)
     is_open = [frozenset(pair) not in decided for pair in accounts]
     return pairs[np.array(is_open, bool)].reset_index(drop=True)
+
+
+def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
+    """Return the names of the accounts to ask about, as ``posts.names`` has them.
+
+    Parameters
+    ----------
+    posts : OwnPosts
+        all accounts.
+    accounts : list[str]
+        names or pseudonyms of accounts. If empty, the QUERIES accounts with most posts are chosen,
+        or FEWER_QUERIES where there are more than FULL_GALLERY accounts.
+
+    Raises
+    ------
+    ValueError
+        Where an account is not there or has fewer than MIN_POSTS posts. The message has the first
+        such account as ``accounts`` names it.
+    """
+    samples = spread_posts(posts.store)
+    compared = posts.names[samples.authors]
+    if not accounts:
+        max_queries = QUERIES if len(compared) <= FULL_GALLERY else FEWER_QUERIES
+        order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
+        return list(compared[np.sort(order[:max_queries])])
+    names = as_listed(accounts, posts.names)
+    known = set(compared)
+    missing = sorted({pair for pair in zip(accounts, names, strict=True) if pair[1] not in known})
+    if missing:
+        given, name = missing[0]
+        raise ValueError(
+            f"{len(missing)} of the accounts asked about are not in the file, or are set aside; "
+            f"the first is {given}{_reason_of(posts.set_aside, {given, name})}"
+        )
+    return list(dict.fromkeys(names))
+
+
+def _reason_of(set_aside, names):
+    """Return why an account of some names is set aside, "" where none is."""
+    rows = set_aside[set_aside.account.isin(names)]
+    return "".join(f", {REASONS[reason]}" for reason in rows.reason)
+
+
+def pseudonym_of(name: str) -> str:
+    """Return the pseudonym that this machine's key makes of a name, whatever it looks like."""
+    return pseudonymiser(pseudonym_key())(name)
+
+
+def as_listed(accounts: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return accounts that a person named as a list names them.
+
+    A list has pseudonyms, or names where these were kept; a person may write either. What is a name
+    in the list's file is taken for a name, even if it looks like a pseudonym. An account that the
+    list lacks becomes the pseudonym of its name.
+
+    Parameters
+    ----------
+    accounts : iterable of str
+        names or pseudonyms, as a person named them.
+    names : iterable of str
+        all accounts of the list.
+    """
+    listed = set(names)
+    of_pseudonym = {pseudonym_of(name): name for name in listed}
+    listed_accounts = []
+    for account in accounts:
+        pseudonym = pseudonym_of(account)
+        if pseudonym in listed:
+            listed_accounts.append(pseudonym)
+        elif account in listed:
+            listed_accounts.append(account)
+        else:
+            by_name = of_pseudonym.get(pseudonym, pseudonym)
+            listed_accounts.append(of_pseudonym.get(account, by_name))
+    return listed_accounts
+
+
+def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
+    """Map the pseudonym of each author of a file to the author's name.
+
+    This works only on the machine whose key made the pseudonyms.
+
+    Parameters
+    ----------
+    location : str
+        path of the file.
+    columns : dict, optional
+        as in :func:`helpers.accounts.reading.read_posts`.
+    """
+    column = column_types(location, columns or {})["author"]
+    pseudonym = pseudonymiser(pseudonym_key())
+    return {pseudonym(author): author for author in author_names(location, column)}

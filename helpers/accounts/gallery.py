@@ -155,10 +155,7 @@ class AccountGallery:
 
     @cached_property
     def passages(self) -> np.ndarray:
-        """Hashes of all passages of the targets' posts, sorted, each once.
-
-        See :func:`helpers.accounts.passages.passage_hashes`.
-        """
+        """Hashes of all passages of the targets' posts, sorted, each once."""
         return np.unique(passage_hashes(in_memory(self.targets).store, self.encoder.kinds))
 
     @cached_property

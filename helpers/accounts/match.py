@@ -18,7 +18,7 @@ from . import decisions as decided
 from . import two_lists, validation
 from .encoder import ENOUGH, AuthorEncoder
 from .gallery import LINK_COSTS, NOT_COMPARED, UNJUDGED, AccountGallery, likeliest, posterior
-from .reading import OwnPosts, as_listed, choose_queries
+from .reading import OwnPosts
 from .two_lists import LISTS
 from .unjudged import MIN_TOKENS_TO_JUDGE, token_counts
 
@@ -47,7 +47,7 @@ class Question(Config):
     ----------
     accounts : tuple of str
         accounts that are asked about, by name or pseudonym; none for all, or for those with most
-        posts, see :func:`helpers.accounts.reading.choose_queries`
+        posts, see :func:`helpers.accounts.decisions.choose_queries`
     k : int
         best candidates of each account of one list that become pairs
     prior : float
@@ -108,7 +108,7 @@ class Answer:
     decisions : decisions about accounts of the lists, named as these name them
     unknown : accounts of decisions that no list has, or that are set aside
     unheeded : number of decisions about other accounts than a pair of these lists
-    fitted_list : which list the map was fitted on; "" for a map that ships
+    fitted_list : which of two lists the map was fitted on; "" for a map that ships
     fitted : number of accounts of the user that it was fitted on
     choice : of one list, the calibration that was used, and how it was judged
     errors : links among halves of the user's accounts; None where there were too few
@@ -208,11 +208,11 @@ def _answer_of_one(posts, encoder, question, decisions):
     decided.check_chains(decisions)
     listed = decided.listed_decisions(decisions, posts.names, posts.names)
     choice = validation.choose_calibration(posts, encoder, question.costs(), question.seed)
-    names = as_listed(question.accounts, posts.names)
+    names = decided.as_listed(question.accounts, posts.names)
     whole = posts
     posts, joint_names = decided.merge_accounts(whole, listed)
     queried_names = [joint_names.get(name, given) for name, given in zip(names, question.accounts)]
-    queries = choose_queries(posts, queried_names)
+    queries = decided.choose_queries(posts, queried_names)
     gallery = posts.gallery_for(choice.encoder, posts.samples(queries), question.seed)
     listed = listed.assign(
         **{column: listed[column].replace(joint_names) for column in ("account_a", "account_b")}
@@ -223,7 +223,7 @@ def _answer_of_one(posts, encoder, question, decisions):
     scores, llr, problems = gallery.compare(gallery.accounts(queries), queries)
     prior = question.prior
     if not prior and question.accounts and not gallery.beyond:
-        everybody = choose_queries(posts, [])
+        everybody = decided.choose_queries(posts, [])
         prior = gallery.estimate_prior(gallery.accounts(everybody), everybody)
     elif not prior:
         prior = gallery.prior_of(gallery.of_judged(llr, problems)[problems == ""])
@@ -253,12 +253,11 @@ def _answer_of_one(posts, encoder, question, decisions):
         listed,
         decided.unknown_accounts(decisions, whole.names),
         len(decisions) - len(listed),
-        LISTS[0] if len(choice.fitted) else "",
-        len(choice.fitted),
-        choice,
-        errors,
-        compared,
-        joint_names,
+        fitted=choice.fitted,
+        choice=choice,
+        errors=errors,
+        compared=compared,
+        joint_names=joint_names,
     )
 
 
@@ -271,7 +270,8 @@ def _measured_on_halves(choice, costs, use, seed):
         return None, pd.DataFrame()
     errors = None
     if len(choice.gallery) >= ENOUGH:
-        llr = choice.log_ratio.clip(*use.bounds(len(choice.gallery)))
+        *_, log_ratio = choice.log_ratios.values()
+        llr = log_ratio.clip(*use.bounds(len(choice.gallery)))
         errors = validation.count_link_errors(llr, costs)
     return errors, validation.compare_with_tfidf(choice.gallery, choice.older, seed)
 
@@ -373,23 +373,19 @@ def _with_states(pairs, problem_of, decisions, costs):
 
     Pairs of the highest possible probability are told apart by their scores.
     """
-    said = {}
-    for row in decisions.itertuples():
-        said[row.account_a, row.account_b] = (row.decision, row.note)
+    sides = ["account_a", "account_b"]
+    said = decisions.drop_duplicates(sides, keep="last")[[*sides, "decision", "note"]]
+    frame = pairs.merge(said, "left", sides).fillna({"decision": "", "note": ""})
     reasons = []
-    notes = []
-    for pair in zip(pairs.account_a, pairs.account_b):
+    for pair in zip(frame.account_a, frame.account_b):
         reasons.append({name: problem_of[name] for name in pair if problem_of.get(name)})
-        notes.append(said.get(pair, ("", "")))
-    notes = pd.DataFrame(notes, columns=["decision", "note"], index=pairs.index, dtype=object)
-    reasons = pd.Series(reasons, pairs.index, dtype=object)
+    frame["reason"] = pd.Series(reasons, frame.index, dtype=object)
     is_state = [
-        reasons.map(bool).astype(bool),
-        pairs.probability >= costs.min_probability,
-        pairs.probability >= MIN_LIKELY,
+        frame.reason.astype(bool),
+        frame.probability >= costs.min_probability,
+        frame.probability >= MIN_LIKELY,
     ]
-    states = np.select(is_state, [UNJUDGED, LINKED, LIKELY], NOT_LINKED)
-    frame = pairs.assign(reason=reasons, state=states).join(notes)
+    frame["state"] = np.select(is_state, [UNJUDGED, LINKED, LIKELY], NOT_LINKED)
     frame["order"] = frame.state.map(STATES.index)
     keys = ["order", "probability", "score", "account_a", "account_b"]
     ascending = [True, False, False, True, True]
@@ -402,7 +398,7 @@ def _answer_of_two(lists, encoder, question, decisions):
     galleries = two_lists.galleries_of_two(encoder, lists)
     names = [gallery.names for gallery in galleries]
     everybody = {*names[0], *names[1]}
-    queries = as_listed(question.accounts, everybody) or list(names[0])
+    queries = decided.as_listed(question.accounts, everybody) or list(names[0])
     for given, name in zip(question.accounts, queries):
         if name not in everybody:
             raise ValueError(f"{given} is in neither list, or is set aside")
@@ -418,25 +414,28 @@ def _answer_of_two(lists, encoder, question, decisions):
         )
 
     config = galleries[0].use.match
-    candidates = two_lists.list_candidates(
-        galleries, _rows_of(listed, decided.DIFFERENT, galleries)
+    different = _rows_of(listed, decided.DIFFERENT, galleries)
+    scores = two_lists.list_scores(galleries, different).tocsr()
+    scores = scores[stays[0]][:, stays[1]].tocoo()
+    probability, overlap = two_lists.match_pairs(
+        scores, config, question.overlap, two_lists.is_in_order(*lists)
     )
-    candidates, rows = two_lists.among(candidates, stays)
-    matching, highest = two_lists.match_pairs(
-        candidates, config, question.overlap, two_lists.is_in_order(*lists)
+    highest = config.highest_probability(overlap, max(scores.shape))
+    supported = np.minimum(probability.data, highest)
+    is_likely = supported >= LEAST_PROBABILITY
+    rows = [np.flatnonzero(on_side)[row[is_likely]] for on_side, row in zip(stays, scores.coords)]
+    likely = supported[is_likely]
+    pairs = _frame(
+        galleries,
+        *rows,
+        probability=likely,
+        llr=config.llr(likely, overlap, max(scores.shape)),
+        score=scores.data[is_likely],
+        highest=likely >= highest,
     )
-    is_likely = matching.probability >= LEAST_PROBABILITY
-    of_pair = {
-        "probability": matching.probability,
-        "llr": matching.llr(config.llr_scale, config.llr_shift),
-        "score": candidates.scores,
-        "highest": matching.probability >= highest,
-    }
-    likely = {name: values[is_likely] for name, values in of_pair.items()}
-    pairs = _frame(galleries, *rows[is_likely].T, **likely)
     known = _rows_of(listed, decided.SAME, galleries)
     known_pairs = _frame(galleries, *known.T, probability=1.0, llr=np.nan, highest=False)
-    nobody = (matching.nobody_of_queries, matching.nobody_of_targets)
+    nobody = [np.maximum(1 - probability.sum(axis), 0) for axis in (1, 0)]
     accounts = [
         _accounts(gallery, letter, pd.Series(chance, gallery.names[of_list]))
         for gallery, letter, chance, of_list in zip(galleries, LISTS, nobody, stays, strict=True)
@@ -448,7 +447,7 @@ def _answer_of_two(lists, encoder, question, decisions):
         lists,
         galleries,
         queries,
-        matching.overlap,
+        overlap,
         costs,
         highest,
         config.accounts or fitted,

@@ -40,10 +40,9 @@ from .match import (
 )
 from .reading import OwnPosts
 from .samples import MIN_POSTS, MOST_POSTS
-from .set_aside import REASONS, SET_ASIDE
 from .templates import TABLES, percent, render, sentences
 from .two_lists import LISTS
-from .unjudged import UNCHECKED, UNREADABLE, WRITES
+from .unjudged import REASONS, SET_ASIDE, UNCHECKED, UNREADABLE, WRITES
 from .validation import MIN_POSTS_OF_HALF
 
 NOTE = "note_"  # begins the names of a data card's counts of odd rows
@@ -203,7 +202,7 @@ def numbers(answer: Answer) -> dict:
         "baseline": answer.compared.reset_index(names="system").to_dict("records"),
     }
     if answer.choice is not None:
-        record |= {"able": int(answer.choice.able), "messages": answer.choice.messages}
+        record |= {"able": answer.choice.able, "messages": answer.choice.messages}
     if answer.errors is not None:
         record["link_errors"] = asdict(answer.errors) | {
             "wrong_share": answer.errors.wrong_share(answer.prior),
@@ -319,7 +318,7 @@ def set_aside_record(
     Parameters
     ----------
     accounts : DataFrame
-        see :mod:`helpers.accounts.set_aside`, and the column ``list``, "" for one list
+        see :mod:`helpers.accounts.unjudged`, and the column ``list``, "" for one list
     names : dict
         pseudonym -> name, empty where pseudonyms are shown
     most : int, optional

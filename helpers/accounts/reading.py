@@ -1,7 +1,6 @@
 """Read own posts: a file with columns of any name becomes accounts, cleaned as in notebook 01."""
 
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-from ..cleaning.authors import pseudonym_key, pseudonymiser
 from ..core.artifacts import folder_lock, is_current, note, verify_checksum
 from ..core.paths import Run
 from ..core.progress import progress_bar
@@ -18,11 +16,10 @@ from ..corpus.collection import CollectConfig, collect, parts_folder
 from ..corpus.posts_table import open_database
 from ..corpus.shared_texts import write_texts
 from ..evaluation.scores import reference_targets
-from ..sources.table import author_names
+from ..sources.table import author_names, column_names, listed_names
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore, build_store, list_topics
 from ..tokens.tokenizer import Tokenizer
-from .columns import column_types
 from .encoder import AuthorEncoder
 from .gallery import AccountGallery
 from .passages import posts_of_one_form, without_passages
@@ -33,15 +30,15 @@ from .samples import (
     in_memory,
     spread_posts,
 )
-from .set_aside import (
+from .unjudged import (
     FEW,
     ONE_FORM,
     PASSAGES,
     REASONS,
+    UNREADABLE_SHARE,
     accounts_without_posts,
     set_aside_rows,
 )
-from .unjudged import UNREADABLE_SHARE
 
 BLOCK_ACCOUNTS = 2**14  # accounts whose vectors are made and multiplied at a time
 # of posts in one hour of the day: a larger one says that times are dates, or one time for all
@@ -61,6 +58,23 @@ STORED_TOKENS = 2 * MAX_TOKENS
 QUERIES = 500  # default number of queries for up to FULL_GALLERY accounts
 FEWER_QUERIES = 100  # default number of queries for more accounts
 HOUR_SECONDS = 3600
+# kind of column -> its usual names in lower case; of several in one file the first listed is taken
+USUAL_NAMES = {
+    "author": (
+        "author account user username user_name screen_name handle nick nickname sender "
+        "from_id from author_id user_id name by poster member"
+    ),
+    "text": "text message body content comment post msg tweet selftext posting",
+    "time": (
+        "time date_unixtime date timestamp created_at created created_utc datetime sent written "
+        "posted published when ts post_time post_date created_time"
+    ),
+    "topic": "topic room channel stream subreddit forum thread group list category board",
+}
+ID_NAMES = ("author_id", "authorid", "from_id", "sender_id", "user_id", "userid")
+GUEST_IDS = ("0", "1", "-1")  # of forums: all guests have one
+NEEDED = ("author", "text")
+NO_TIMES = "none"  # the column of times that a user names to go without times
 NO_HOURS = "Times of posting have no hours, so hours say nothing here."
 
 
@@ -83,7 +97,7 @@ class OwnPosts:
         :mod:`helpers.corpus.shared_texts`.
     set_aside : DataFrame
         the accounts of the file that are not compared, and why, see
-        :mod:`helpers.accounts.set_aside`.
+        :mod:`helpers.accounts.unjudged`.
     """
 
     store: TokenStore
@@ -195,7 +209,7 @@ def read_posts(
         its tokenizer makes the tokens.
     columns : dict, optional
         kind ("author", "text", "time", "topic") -> column of the file; missing kinds are guessed,
-        see :func:`helpers.accounts.columns.column_types`.
+        see :func:`column_types`.
     pseudonymise : bool
         replace names by pseudonyms, see :mod:`helpers.cleaning.authors`; the result then holds
         no name.
@@ -305,7 +319,7 @@ def has_hours(columns: dict, store: TokenStore) -> bool:
     Parameters
     ----------
     columns : dict
-        result of :func:`helpers.accounts.columns.column_types` for the file
+        result of :func:`column_types` for the file
     store : TokenStore
         posts of the file
     """
@@ -380,93 +394,84 @@ def _count_readable(store, encoder):
     return accounts
 
 
-def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
-    """Return the names of the accounts to ask about, as ``posts.names`` has them.
-
-    Parameters
-    ----------
-    posts : OwnPosts
-        all accounts.
-    accounts : list[str]
-        names or pseudonyms of accounts. If empty, the QUERIES accounts with most posts are chosen,
-        or FEWER_QUERIES where there are more than FULL_GALLERY accounts.
-
-    Raises
-    ------
-    ValueError
-        Where an account is not there or has fewer than MIN_POSTS posts. The message has the first
-        such account as ``accounts`` names it.
-    """
-    samples = spread_posts(posts.store)
-    compared = posts.names[samples.authors]
-    if not accounts:
-        max_queries = QUERIES if len(compared) <= FULL_GALLERY else FEWER_QUERIES
-        order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
-        return list(compared[np.sort(order[:max_queries])])
-    names = as_listed(accounts, posts.names)
-    known = set(compared)
-    missing = sorted({pair for pair in zip(accounts, names, strict=True) if pair[1] not in known})
-    if missing:
-        given, name = missing[0]
-        raise ValueError(
-            f"{len(missing)} of the accounts asked about are not in the file, or are set aside; "
-            f"the first is {given}{_reason_of(posts.set_aside, {given, name})}"
-        )
-    return list(dict.fromkeys(names))
-
-
-def _reason_of(set_aside, names):
-    """Return why an account of some names is set aside, "" where none is."""
-    rows = set_aside[set_aside.account.isin(names)]
-    return "".join(f", {REASONS[reason]}" for reason in rows.reason)
-
-
-def pseudonym_of(name: str) -> str:
-    """Return the pseudonym that this machine's key makes of a name, whatever it looks like."""
-    return pseudonymiser(pseudonym_key())(name)
-
-
-def as_listed(accounts: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Return accounts that a person named as a list names them.
-
-    A list has pseudonyms, or names where these were kept; a person may write either. What is a name
-    in the list's file is taken for a name, even if it looks like a pseudonym. An account that the
-    list lacks becomes the pseudonym of its name.
-
-    Parameters
-    ----------
-    accounts : iterable of str
-        names or pseudonyms, as a person named them.
-    names : iterable of str
-        all accounts of the list.
-    """
-    listed = set(names)
-    of_pseudonym = {pseudonym_of(name): name for name in listed}
-    listed_accounts = []
-    for account in accounts:
-        pseudonym = pseudonym_of(account)
-        if pseudonym in listed:
-            listed_accounts.append(pseudonym)
-        elif account in listed:
-            listed_accounts.append(account)
-        else:
-            by_name = of_pseudonym.get(pseudonym, pseudonym)
-            listed_accounts.append(of_pseudonym.get(account, by_name))
-    return listed_accounts
-
-
-def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
-    """Map the pseudonym of each author of a file to the author's name.
-
-    This works only on the machine whose key made the pseudonyms.
+def column_types(location: str, given: dict) -> dict[str, str | None]:
+    """Find the columns of author, text, time and topic.
 
     Parameters
     ----------
     location : str
         path of the file.
-    columns : dict, optional
-        as in :func:`read_posts`.
+    given : dict
+        kind ("author", "text", "time", "topic") -> name of the column; a kind that is missing is
+        guessed by USUAL_NAMES. NO_TIMES stands for no column of times.
+
+    Returns
+    -------
+    Kind -> name of the column; None for a time or topic that was not given and not found.
+
+    Raises
+    ------
+    ValueError
+        Where no column of authors or texts is found, a given column is not in the file, or the file
+        cannot be read.
     """
-    column = column_types(location, columns or {})["author"]
-    pseudonym = pseudonymiser(pseudonym_key())
-    return {pseudonym(author): author for author in author_names(location, column)}
+    file = Path(location).name
+    columns = column_names(location)
+    listed = listed_names(columns)
+    types = {}
+    for kind in USUAL_NAMES:
+        column = given.get(kind) or _guess(kind, columns)
+        if kind == "time" and column == NO_TIMES and NO_TIMES not in columns:
+            column = None
+        if column is None and kind in NEEDED:
+            raise ValueError(
+                f"{file}: which column is the {kind}? There are {listed}; say --{kind} <column>. "
+                "If these are no names, add a first line with the names of the columns, such as "
+                "author,time,topic,text"
+            )
+        if column is not None and column not in columns:
+            raise ValueError(f"{file} has no column {column!r}; it has {listed}")
+        types[kind] = column
+    if not given.get("author"):
+        _check_shared_names(location, columns, types["author"])
+    _say_guests(location, columns, types["author"])
+    return types
+
+
+def _say_guests(location, columns, author):
+    """Print a line where the id of a forum's guests has several names in a column of names."""
+    for column in columns:
+        is_name = column.lower() in USUAL_NAMES["author"].split()
+        if not is_name or column.lower() in ID_NAMES or column == author:
+            continue
+        pairs = [pair.partition("/") for pair in author_names(location, [author, column])]
+        for guest in GUEST_IDS:
+            names = [name for account, _, name in pairs if account == guest]
+            if len(names) > 1:
+                print(
+                    f"{Path(location).name}: {len(names):,} names in the column {column} have the "
+                    f"{author} {guest}, as guests of a forum have, and count as one account"
+                )
+
+
+def _check_shared_names(location, columns, author):
+    """Raise ValueError where a guessed column has fewer names than a column of ids has ids."""
+    for column in columns:
+        if column.lower() not in ID_NAMES or column == author:
+            continue
+        shared = len(author_names(location, column)) - len(author_names(location, author))
+        if shared > 0:
+            raise ValueError(
+                f"{Path(location).name}: the column {column} has {shared:,} ids more than {author} "
+                f"has names, so accounts share a name: say --author {column}, or --author {author} "
+                "where one name is one person"
+            )
+
+
+# Return the column whose name comes first among the usual names of a kind, None for none.
+def _guess(kind: str, columns: list[str]) -> str | None:
+    first_of_name = {column.lower().strip(): column for column in reversed(columns)}
+    for name in USUAL_NAMES[kind].split():
+        if name in first_of_name:
+            return first_of_name[name]
+    return None

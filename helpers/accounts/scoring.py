@@ -10,8 +10,7 @@ from scipy.special import expit
 from ..core.progress import progress_bar
 from ..evaluation import calibration
 from ..evaluation.calibration import Calibration, score_pieces
-from ..evaluation.match_fitting import fit_match
-from ..evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig
+from ..evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig, fit_match
 from ..evaluation.models import Model
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore

@@ -9,18 +9,18 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from ..core.paths import PROGRAM
-from ..evaluation.candidates import Candidates, all_candidates, best_candidates
-from ..evaluation.matching import MatchConfig, Matching, estimate_overlap, sinkhorn
-from ..evaluation.scores import as_rows, score_blocks
+from ..evaluation.matching import MatchConfig, as_pairs, estimate_overlap, sinkhorn
+from ..evaluation.scores import Rows, as_rows, score_blocks
 from .encoder import ENOUGH, AuthorEncoder
 from .gallery import AccountGallery
 from .passages import passage_hashes, without_passages
 from .reading import FULL_GALLERY, OwnPosts
 from .samples import MAX_TOKENS, MIN_POSTS, in_memory, spread_posts
 from .scoring import HALF_POSTS
-from .set_aside import BOTH_LISTS, set_aside_rows
+from .unjudged import BOTH_LISTS, set_aside_rows
 
 LISTS = ("A", "B")
 NEAREST = 100  # pairs of each account that are scored if a list has more than FULL_GALLERY accounts
@@ -144,7 +144,7 @@ def galleries_of_two(encoder: AuthorEncoder, lists: list[OwnPosts]) -> list[Acco
     return galleries
 
 
-def list_candidates(galleries: list[AccountGallery], different: np.ndarray) -> Candidates:
+def list_scores(galleries: list[AccountGallery], different: np.ndarray) -> sparse.coo_array:
     """Score the pairs that may be partners: all, or of larger lists the NEAREST of each account.
 
     Parameters
@@ -155,30 +155,44 @@ def list_candidates(galleries: list[AccountGallery], different: np.ndarray) -> C
         rows of pairs that are known to be two people's
     """
     first, second = galleries
-    if max(len(first), len(second)) > FULL_GALLERY:
-        pairs = near_pairs(galleries, NEAREST)
-        candidates = Candidates(pairs, score_list_pairs(galleries, pairs), len(first), len(second))
-    else:
-        scores = second.model.score_matrix(first.targets, second.targets, MAX_TOKENS)
-        back = first.model.score_matrix(second.targets, first.targets, MAX_TOKENS)
-        candidates = all_candidates((scores.astype(np.float64) + back.T) / 2)
-    return candidates.without(different)
+    shape = (len(first), len(second))
+    if max(shape) > FULL_GALLERY:
+        vectors = [
+            as_rows(gallery.encoder.joined_rows(gallery.rows, gallery.hours))
+            for gallery in galleries
+        ]
+        pairs = near_pairs(*vectors, NEAREST)
+        pairs = pairs[~np.isin(pairs @ [shape[1], 1], different @ [shape[1], 1])]
+        return sparse.coo_array((score_list_pairs(galleries, pairs), pairs.T), shape)
+    scores = second.model.score_matrix(first.targets, second.targets, MAX_TOKENS)
+    back = first.model.score_matrix(second.targets, first.targets, MAX_TOKENS)
+    scores = (scores.astype(np.float64) + back.T) / 2
+    scores[tuple(different.T)] = -np.inf
+    return as_pairs(scores)
 
 
-def near_pairs(galleries: list[AccountGallery], nearest: int) -> np.ndarray:
-    """Return the pairs (N, 2) of rows of two galleries whose vectors are nearest.
+def near_pairs(first: Rows, second: Rows, nearest: int) -> np.ndarray:
+    """Return the pairs (N, 2) of which one vector is among the nearest of the other.
+
+    All pairs with the score of the last of the nearest are kept, so that the order of accounts
+    never decides.
 
     Parameters
     ----------
-    galleries : list of AccountGallery
-        result of :func:`galleries_of_two`
+    first, second : (Q, D) and (T, D)
+        vectors of the accounts of both lists
     nearest : int
         number of pairs of each account
     """
-    vectors = [
-        as_rows(gallery.encoder.joined_rows(gallery.rows, gallery.hours)) for gallery in galleries
-    ]
-    return best_candidates(score_blocks(*vectors), *map(len, galleries), nearest).pairs
+    keys = []
+    place = np.array([second.shape[0], 1])  # of a row of each list in the number of a pair
+    for queries, targets, of_row in ((first, second, place), (second, first, place[::-1])):
+        for part, scores in score_blocks(queries, targets):
+            last = max(targets.shape[0] - nearest, 0)
+            lowest = np.partition(scores, last, axis=1)[:, [last]]
+            pairs = np.argwhere(scores >= lowest) + [part.start, 0]
+            keys.append(pairs @ of_row)
+    return np.stack(np.divmod(np.unique(np.concatenate(keys)), place[0]), 1)
 
 
 def score_list_pairs(galleries: list[AccountGallery], pairs: np.ndarray) -> np.ndarray:
@@ -197,33 +211,15 @@ def score_list_pairs(galleries: list[AccountGallery], pairs: np.ndarray) -> np.n
     return (scores.astype(np.float64) + back) / 2
 
 
-def among(candidates: Candidates, stays: list[np.ndarray]) -> tuple[Candidates, np.ndarray]:
-    """Return the candidates among some accounts of both lists, and the pairs as they were.
-
-    Parameters
-    ----------
-    candidates : Candidates
-        pairs of both lists
-    stays : list of (Q,) and (T,) bool
-        the accounts of each list
-    """
-    row, column = candidates.pairs.T
-    kept = stays[0][row] & stays[1][column]
-    numbers = [np.cumsum(of_list) - 1 for of_list in stays]
-    pairs = np.stack([numbers[0][row[kept]], numbers[1][column[kept]]], 1)
-    sizes = [int(of_list.sum()) for of_list in stays]
-    return Candidates(pairs, candidates.scores[kept], *sizes), candidates.pairs[kept]
-
-
 def match_pairs(
-    candidates: Candidates, config: MatchConfig, overlap: float = 0.0, is_in_order: bool = True
-) -> tuple[Matching, float]:
-    """Match candidates of two lists.
+    scores: sparse.coo_array, config: MatchConfig, overlap: float = 0.0, is_in_order: bool = True
+) -> tuple[sparse.coo_array, float]:
+    """Match two lists.
 
     Parameters
     ----------
-    candidates : Candidates
-        N pairs of both lists
+    scores : (Q, T)
+        scores of the pairs of both lists that may be partners
     config : MatchConfig
         line of the log-weights
     overlap : float
@@ -233,19 +229,12 @@ def match_pairs(
 
     Returns
     -------
-    The matching, and the highest probability that the fit of the line supports; none is above it.
-    So of each account at most one pair has a probability that is far above one half.
+    The probabilities, (Q, T) sparse, of which each account has at most one that is far above one
+    half; and the overlap
     """
     if not is_in_order:
-        sizes = (candidates.targets, candidates.queries)
-        swapped = Candidates(candidates.pairs[:, ::-1], candidates.scores, *sizes)
-        matching, highest = match_pairs(swapped, config, overlap)
-        nobody = (matching.nobody_of_targets, matching.nobody_of_queries)
-        probability = matching.probability
-        return Matching(candidates, probability, *nobody, matching.overlap), highest
+        swapped, overlap = match_pairs(scores.T, config, overlap)
+        return swapped.T, overlap
     if not overlap:
-        overlap = estimate_overlap(candidates, config)
-    matching = sinkhorn(candidates, config, overlap)
-    accounts = max(candidates.queries, candidates.targets)
-    highest = config.highest_probability(overlap, accounts)
-    return replace(matching, probability=np.minimum(matching.probability, highest)), highest
+        overlap = estimate_overlap(scores, config)
+    return sinkhorn(scores, config, overlap), overlap

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -83,8 +83,9 @@ def split_half_trials(
 ) -> tuple[AccountGallery, Samples]:
     """Return a gallery of the newer halves of accounts, and their older halves as queries.
 
-    Both are in the same order. Accounts with fewer than 2 * MIN_POSTS_OF_HALF posts are left out;
-    of those with more than 2 * MAX_POSTS_OF_HALF, so many are taken, evenly spread over their time.
+    Both are in the same order. Accounts with fewer than 2 * MIN_POSTS_OF_HALF posts are left out:
+    one must have so many. Of more than 2 * MAX_POSTS_OF_HALF posts, so many are taken, evenly
+    spread over their time.
 
     Parameters
     ----------
@@ -94,35 +95,14 @@ def split_half_trials(
         embeds the halves.
     seed : int
         seed of the random sample of MAX_ACCOUNTS accounts, which is taken where there are more.
-
-    Raises
-    ------
-    ValueError
-        Where fewer than two accounts have 2 * MIN_POSTS_OF_HALF posts.
     """
-    able = able_accounts(posts)
-    if len(able) < 2:
-        raise ValueError(
-            f"{len(able)} accounts have {2 * MIN_POSTS_OF_HALF} posts: none can be cut in halves "
-            "to check with"
-        )
+    able = np.flatnonzero(posts.store.posts_per_author() >= 2 * MIN_POSTS_OF_HALF)
     accounts = np.sort(np.random.default_rng(seed).permutation(able)[:MAX_ACCOUNTS])
     whole = spread_posts(posts.store, accounts, 2 * MAX_POSTS_OF_HALF)
     older_count = whole.count // 2
     older = replace(whole, count=older_count)
     newer = replace(whole, first=whole.first + older_count, count=whole.count - older_count)
     return posts.gallery(encoder, newer), older
-
-
-def able_accounts(posts: OwnPosts) -> np.ndarray:
-    """Return the numbers in the store of the accounts that can be cut in halves.
-
-    Parameters
-    ----------
-    posts : OwnPosts
-        all accounts.
-    """
-    return np.flatnonzero(posts.store.posts_per_author() >= 2 * MIN_POSTS_OF_HALF)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,31 +112,32 @@ class CalibrationChoice:
     Attributes
     ----------
     encoder : the encoder with the calibration that is used
-    name : "shipped" or "own"
-    metrics : one column per calibration that was judged, "shipped" and perhaps "own"; its rows are
-        the metrics of :func:`helpers.evaluation.calibration.calibration_metrics` and the number of
-        accounts. Empty where nothing was judged
-    reliability : name of a calibration -> its reliability bins
+    able : number of accounts that can be cut in halves
     messages : sentences for the user about what was found
     gallery : the newer halves of the accounts that judged; None where nothing was judged
     older : their older halves, in the same order; None where nothing was judged
-    log_ratio : (N, N), log-likelihood ratios, without bounds, of the older with the newer halves of
-        N accounts; of the own calibration each row is that of a fit in which this account took no
-        part
-    able : number of accounts that can be cut in halves
-    fitted : numbers in the store of the accounts that the own calibration is fitted on
+    log_ratios : name of a calibration that was judged, "shipped" and perhaps "own", the one that is
+        used last -> (N, N), log-likelihood ratios, without bounds, of the older with the newer
+        halves of N accounts; of the own calibration each row is that of a fit in which this account
+        took no part
+    metrics : one column for each of these; its rows are the metrics of
+        :func:`helpers.evaluation.calibration.calibration_metrics` and the number of accounts
+    reliability : name of a calibration -> its reliability bins
     """
 
     encoder: AuthorEncoder
-    name: str
-    metrics: pd.DataFrame
-    reliability: dict[str, pd.DataFrame]
-    messages: list[str]
-    gallery: AccountGallery | None
-    older: Samples | None
-    log_ratio: np.ndarray
     able: int
-    fitted: np.ndarray
+    messages: list[str]
+    gallery: AccountGallery | None = None
+    older: Samples | None = None
+    log_ratios: dict[str, np.ndarray] = field(default_factory=dict)
+    metrics: pd.DataFrame = field(default_factory=pd.DataFrame)
+    reliability: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    @property
+    def fitted(self) -> int:
+        """Number of accounts that the own calibration is fitted on, 0 where there is none."""
+        return len(self.older) if "own" in self.log_ratios else 0
 
 
 def choose_calibration(
@@ -182,14 +163,10 @@ def choose_calibration(
     seed : int
         seed of the random sample of accounts and of its parts.
     """
-    able = len(able_accounts(posts))
-    nobody = np.empty(0, int)
-    nothing = np.empty((0, 0))
+    able = int((posts.store.posts_per_author() >= 2 * MIN_POSTS_OF_HALF).sum())
     if able < 2:
         message = f"No two accounts have {2 * MIN_POSTS_OF_HALF} posts: nothing could be checked."
-        return CalibrationChoice(
-            encoder, "shipped", pd.DataFrame(), {}, [message], None, None, nothing, able, nobody
-        )
+        return CalibrationChoice(encoder, able, [message])
     gallery, older = split_half_trials(posts, encoder, seed)
     can_be_read = np.flatnonzero([is_read(problem) for problem in gallery.problems])
     if 2 <= len(can_be_read) < len(gallery):
@@ -198,13 +175,11 @@ def choose_calibration(
     scores = gallery.model.score_matrix(older, gallery.targets, MAX_TOKENS)
     log_ratios = {"shipped": _log_ratio(gallery, older, scores)}
     messages = []
-    fitted = nobody
     if len(older) >= ENOUGH:
         log_ratios["own"] = _left_out_log_ratio(gallery, older, scores, seed)
         rows = np.arange(len(older))
         encoder = encoder.calibrated_by(scores, older, gallery.targets, rows, posts.hours)
         gallery = replace(gallery, encoder=encoder)
-        fitted = older.authors
     else:
         messages.append(
             f"{len(older)} accounts can be cut in halves, too few to fit a calibration on."
@@ -214,12 +189,10 @@ def choose_calibration(
     for name, log_ratio in log_ratios.items():
         llr = log_ratio.clip(*gallery.use.bounds(gallery.reference_count))
         metrics[name], reliability[name] = _judge(llr, costs)
-    used = list(log_ratios)[-1]
     table = pd.DataFrame(metrics)
-    messages += _messages(table, used, len(older))
-    log_ratio = log_ratios[used]
+    messages += _messages(table.iloc[:, -1], len(older))
     return CalibrationChoice(
-        encoder, used, table, reliability, messages, gallery, older, log_ratio, able, fitted
+        encoder, able, messages, gallery, older, log_ratios, table, reliability
     )
 
 
@@ -243,13 +216,15 @@ def _left_out_log_ratio(gallery, older, scores, seed):
     return log_ratio
 
 
-def _messages(table, used, accounts):
-    """Return sentences that say which calibration is used, and what speaks against it."""
-    judged = table[used]
+def _messages(judged, accounts):
+    """Return sentences that say which calibration is used, and what speaks against it.
+
+    ``judged`` are its metrics, with its name.
+    """
     few = " So few accounts cannot show that the probabilities are right."
     messages = [
-        f"The {used} calibration is used: Cllr {judged.Cllr:.2f} on {accounts} accounts that it "
-        f"was not fitted on.{few if accounts < PROVING_ACCOUNTS else ''}"
+        f"The {judged.name} calibration is used: Cllr {judged.Cllr:.2f} on {accounts} accounts "
+        f"that it was not fitted on.{few if accounts < PROVING_ACCOUNTS else ''}"
     ]
     loss = judged.Cllr - judged.minCllr
     if loss > MAX_CALIBRATION_LOSS:
@@ -268,9 +243,7 @@ def _judge(llr, costs):
     return table.value, reliability_bins(llr.ravel(), same.ravel())
 
 
-def compare_with_tfidf(
-    gallery: AccountGallery, older: Samples, seed: int = 0, name: str = "encoder"
-) -> pd.DataFrame:
+def compare_with_tfidf(gallery: AccountGallery, older: Samples, seed: int = 0) -> pd.DataFrame:
     """Compare the MRR of all members together with that of the best single TF-IDF of the gallery.
 
     Its scores are normalised by s-norm or by AS-norm, whichever ranks better on these accounts.
@@ -283,13 +256,11 @@ def compare_with_tfidf(
         the older halves, in the same order.
     seed : int
         seed of the bootstrap for the intervals.
-    name : str
-        name of the row for all members together.
 
     Returns
     -------
-    Columns ``value``, ``low``, ``high`` and three rows: ``name``, the name of the best TF-IDF, and
-    "Difference". The table is empty for a gallery too small to normalise, which fits no TF-IDF.
+    Columns ``value``, ``low``, ``high`` and three rows: "encoder", the name of the best TF-IDF,
+    and "Difference". The table is empty for a gallery too small to normalise, which fits no TF-IDF.
     """
     tfidfs = {}
     for member in gallery.model.members:
@@ -307,7 +278,7 @@ def compare_with_tfidf(
     our_ranks = ranking.positive_ranks(gallery.model, trials, MAX_TOKENS)
     differences = ranking.ranking_differences(our_ranks, ranks[best], seed)
     rows = {
-        name: ranking.ranking_metrics(our_ranks, seed).loc["MRR"],
+        "encoder": ranking.ranking_metrics(our_ranks, seed).loc["MRR"],
         best: ranking.ranking_metrics(ranks[best], seed).loc["MRR"],
         "Difference": differences.loc["MRR_difference"],
     }

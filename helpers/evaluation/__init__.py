@@ -16,7 +16,6 @@ __getattr__, __dir__ = front_door(
             "probability",
             "reliability_bins",
         ],
-        ".candidates": ["all_candidates"],
         ".document_pairs": ["KIND_NAMES", "PairsConfig", "count_kinds"],
         ".fusion": ["fit_weights", "member_sets"],
         ".linking": [
@@ -29,7 +28,7 @@ __getattr__, __dir__ = front_door(
             "trials_of_splits",
         ],
         ".lists": ["WAYS", "match_drawn_lists", "name_of_way", "precision_curve", "record_lists"],
-        ".match_fitting": ["draw_lists", "fit_match"],
+        ".matching": ["draw_lists", "fit_match"],
         ".models": [
             "Embeddings",
             "GalleryTfidf",

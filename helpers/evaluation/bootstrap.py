@@ -33,26 +33,6 @@ def resample_weights(groups: np.ndarray, resamples: int, seed: int = 0) -> Itera
         yield np.bincount(rng.integers(0, size, size), minlength=size)
 
 
-def bootstrap_interval(
-    values: np.ndarray, groups: np.ndarray, resamples: int = 1000, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the 95% interval of the mean of each column of values: low and high, (C,) each.
-
-    Parameters
-    ----------
-    values : (N, C)
-        C values of each of N rows.
-    groups : (N,)
-        the group of each row, such as its author.
-    resamples : int
-        number of resamples; 0 gives NaN.
-    seed : int
-        seed of the resamples.
-    """
-    table = bootstrap_means(dict(enumerate(np.transpose(values))), groups, resamples, seed)
-    return table.low.to_numpy(), table.high.to_numpy()
-
-
 def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.ndarray]:
     """Return both ends of the 95% interval of each statistic, (C,) each; NaN without any value.
 

@@ -16,9 +16,7 @@ from ..core.names import short_name
 from ..core.paths import Run
 from .bootstrap import resampled_metrics
 from .calibration import cllr, min_cllr
-from .candidates import all_candidates
-from .match_fitting import draw_lists
-from .matching import MatchConfig, estimate_overlap, mutual_best, sinkhorn
+from .matching import MatchConfig, draw_lists, estimate_overlap, mutual_best, sinkhorn
 from .scores import list_norm, refuse_nan
 
 PRECISIONS = {"A@P90": 0.9, "A@P99": 0.99}
@@ -302,28 +300,26 @@ def match_drawn_lists(
         queries, targets = draw_lists(len(scores), overlap, rng)
         same = queries[:, None] == targets
         rows = np.ix_(queries, targets)
-        pairs = all_candidates(of_lists[rows])
-        assumed = estimate_overlap(pairs, config) if estimated else overlap
-        matching = sinkhorn(pairs, config, assumed, rounds)
-        llr = matching.llr(config.llr_scale, config.llr_shift)
-        parts.append((queries, matching.nobody_of_queries, llr, same.ravel(), [assumed]))
-        values = _values_of_ways(scores[rows], of_lists[rows], matching)
+        assumed = estimate_overlap(of_lists[rows], config) if estimated else overlap
+        matched = sinkhorn(of_lists[rows], config, assumed, rounds)
+        llr = config.llr(matched, assumed, len(queries)).ravel()
+        parts.append((queries, 1 - matched.sum(1), llr, same.ravel(), [assumed]))
+        values = _values_of_ways(scores[rows], of_lists[rows])
+        values[MATCHED] = matched
         answers.append({way: best_answers(values[way], same) for way in WAYS})
     joined = {way: join_answers(part[way] for part in answers) for way in WAYS}
     return DrawnLists(*map(np.concatenate, zip(*parts)), joined)
 
 
-def _values_of_ways(scores_alone, scores, matching):
-    """Return the values (Q, T) of all pairs of two lists by way; -inf of those that are none."""
+def _values_of_ways(scores_alone, scores):
+    """Return the values (Q, T) of pairs by each way but MATCHED; -inf of those that are none."""
     from scipy import optimize  # imported here: who only embeds need not wait for it
 
     is_assigned = np.zeros(scores.shape, bool)
     is_assigned[optimize.linear_sum_assignment(scores, maximize=True)] = True
-    is_mutual = mutual_best(matching.candidates).reshape(scores.shape)
     return {
         ALONE: scores_alone,
         AS_LIST: list_norm(scores.astype(np.float32)),
-        MATCHED: matching.probability.reshape(scores.shape),
         ASSIGNED: np.where(is_assigned, scores, -np.inf),
-        MUTUAL: np.where(is_mutual, scores, -np.inf),
+        MUTUAL: np.where(mutual_best(scores), scores, -np.inf),
     }

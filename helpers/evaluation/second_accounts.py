@@ -19,9 +19,7 @@ from ..core.paths import Run
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import resampled_metrics
-from .candidates import all_candidates
-from .match_fitting import fit_match
-from .matching import MatchConfig, mutual_best, sinkhorn
+from .matching import MatchConfig, fit_match, mutual_best, sinkhorn
 from .models import System, as_model
 from .scores import fuse, neighbour_norm
 
@@ -192,9 +190,7 @@ def match_list(scores: np.ndarray, config: MatchConfig, overlap: float) -> np.nd
     """
     scores = scores.astype(np.float64)
     np.fill_diagonal(scores, -np.inf)
-    matching = sinkhorn(all_candidates(scores), config, overlap)
-    probability = np.zeros(scores.shape)
-    probability[tuple(matching.candidates.pairs.T)] = matching.probability
+    probability = sinkhorn(scores, config, overlap)
     with np.errstate(divide="ignore"):
         return np.log((probability + probability.T) / 2)  # equal but for the last rounds
 
@@ -345,12 +341,10 @@ def mutual_pairs(scores: np.ndarray, accounts: AccountList) -> pd.DataFrame:
 
 def _mutual_pairs(scores):
     """Return the rows (K, 2) of the mutual pairs, the highest score first, and their scores."""
-    candidates = all_candidates(scores)
-    left, right = candidates.pairs.T
-    is_pair = mutual_best(candidates) & (left < right)  # each stands in both directions
-    pair_scores = candidates.scores[is_pair]
+    pairs = np.argwhere(np.triu(mutual_best(scores)))  # each stands in both directions
+    pair_scores = scores[tuple(pairs.T)]
     order = np.argsort(-pair_scores, kind="stable")
-    return candidates.pairs[is_pair][order], pair_scores[order]
+    return pairs[order], pair_scores[order]
 
 
 def main_topics(accounts: AccountList) -> np.ndarray:

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ..encoders.base import Encoder, embed
 from ..evaluation.bootstrap import (
-    bootstrap_interval,
+    bootstrap_means,
     metric_table,
     percentile_interval,
     resample_weights,
@@ -62,9 +62,8 @@ def fit_class_probe(
     probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
     right = probe.fit(vectors, classes).predict(test_vectors) == test_classes
     majority = DummyClassifier().fit(vectors, classes).score(test_vectors, test_classes)
-    low, high = bootstrap_interval(right[:, None].astype(float), authors)
-    scores = {"accuracy": right.mean(), "majority": majority}
-    return metric_table(scores, [*low, np.nan], [*high, np.nan])
+    accuracy = bootstrap_means({"accuracy": right}, authors)
+    return pd.concat([accuracy, metric_table({"majority": majority})])
 
 
 def fit_value_probe(train: Rows, test: Rows, control: int | None = None) -> pd.DataFrame:

@@ -7,10 +7,10 @@ from helpers.accounts.decisions import (
     COLUMNS,
     check_chains,
     listed_decisions,
+    pseudonym_of,
     read_decisions,
     unknown_accounts,
 )
-from helpers.accounts.reading import pseudonym_of
 from helpers.core.escaping import without_formulas
 
 

@@ -13,11 +13,11 @@ import pytest
 from helpers.accounts import page
 from helpers.accounts.__main__ import main
 from helpers.accounts.commands import CARE
+from helpers.accounts.decisions import own_names, pseudonym_of
 from helpers.accounts.match import LINKED, PAIR_COLUMNS
-from helpers.accounts.reading import own_names, pseudonym_of
 from helpers.core import paths
 from helpers.core.messages import DEFECT
-from helpers.evaluation import match_fitting
+from helpers.evaluation import matching
 from helpers.sources.demo import write_demo_csv
 
 
@@ -131,7 +131,7 @@ def two_lists(tmp_path_factory):
 def little_work(monkeypatch):
     """Less evidence is shown, and less is fitted: how well it is fitted is tested elsewhere."""
     monkeypatch.setattr(page, "MAX_SHOWN", 2)
-    monkeypatch.setattr(match_fitting, "FIT_LISTS", dict.fromkeys(match_fitting.FIT_LISTS, 1))
+    monkeypatch.setattr(matching, "FIT_LISTS", dict.fromkeys(matching.FIT_LISTS, 1))
 
 
 def run_match(folder, capsys, *arguments):

@@ -14,9 +14,9 @@ import pytest
 from helpers.accounts import match
 from helpers.accounts import page as answer_page
 from helpers.accounts.__main__ import main
+from helpers.accounts.decisions import pseudonym_of
 from helpers.accounts.gallery import UNJUDGED
 from helpers.accounts.match import LIKELY, LINKED, NOT_LINKED
-from helpers.accounts.reading import pseudonym_of
 from helpers.accounts.samples import texts_of
 from helpers.accounts.templates import percent, render, sentences
 from helpers.accounts.validation import LinkErrors

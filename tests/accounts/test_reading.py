@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from backports import zstd
 
-from helpers.accounts import columns, reading, validation
+from helpers.accounts import decisions, reading, validation
 from helpers.accounts.gallery import NOBODY, AccountGallery
 from helpers.accounts.samples import (
     UNKNOWN_TOPIC,
@@ -54,7 +54,7 @@ def written(path, authors=6, posts=12, **columns):
 
 def test_columns_are_guessed_or_given(tmp_path):
     written(tmp_path / "a.csv")
-    assert columns.column_types(str(tmp_path / "a.csv"), {}) == {
+    assert reading.column_types(str(tmp_path / "a.csv"), {}) == {
         "author": "user",
         "text": "message",
         "time": "date",
@@ -62,29 +62,29 @@ def test_columns_are_guessed_or_given(tmp_path):
     }
     written(tmp_path / "b.csv", user="wer", date="wann")
     with pytest.raises(ValueError, match="which column is the author.*'wer', 'wann'.*say --author"):
-        columns.column_types(str(tmp_path / "b.csv"), {})
-    assert columns.column_types(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
+        reading.column_types(str(tmp_path / "b.csv"), {})
+    assert reading.column_types(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
     with pytest.raises(ValueError, match="no column 'x'"):
-        columns.column_types(str(tmp_path / "b.csv"), {"author": "x"})
+        reading.column_types(str(tmp_path / "b.csv"), {"author": "x"})
     with pytest.raises(ValueError, match="add a first line with the names of the columns"):
-        columns.column_types(str(tmp_path / "b.csv"), {})
+        reading.column_types(str(tmp_path / "b.csv"), {})
 
 
 def test_a_name_of_several_accounts_is_not_guessed_to_be_one(tmp_path):
     frame = written(tmp_path / "a.csv").assign(user_id=lambda posts: posts.user)
     frame.to_csv(tmp_path / "a.csv", index=False)
-    assert columns.column_types(str(tmp_path / "a.csv"), {})["author"] == "user"
+    assert reading.column_types(str(tmp_path / "a.csv"), {})["author"] == "user"
     frame.assign(user="Sam").to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(ValueError, match="user_id has .* ids more than user has names.*--author u"):
-        columns.column_types(str(tmp_path / "a.csv"), {})
-    assert columns.column_types(str(tmp_path / "a.csv"), {"author": "user"})["author"] == "user"
+        reading.column_types(str(tmp_path / "a.csv"), {})
+    assert reading.column_types(str(tmp_path / "a.csv"), {"author": "user"})["author"] == "user"
 
 
 def test_without_times_is_asked_for_with_none(tmp_path):
     frame = written(tmp_path / "a.csv")
-    assert columns.column_types(str(tmp_path / "a.csv"), {"time": "none"})["time"] is None
+    assert reading.column_types(str(tmp_path / "a.csv"), {"time": "none"})["time"] is None
     frame.rename(columns={"date": "none"}).to_csv(tmp_path / "b.csv", index=False)
-    assert columns.column_types(str(tmp_path / "b.csv"), {"time": "none"})["time"] == "none"
+    assert reading.column_types(str(tmp_path / "b.csv"), {"time": "none"})["time"] == "none"
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.bz2", "tsv.xz", "jsonl.zst"])
@@ -99,8 +99,8 @@ def test_columns_and_names_of_packed_files(tmp_path, ending, encoding):
     pack = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd.compress}
     path = tmp_path / f"posts.{ending}"
     path.write_bytes(pack.get(path.suffix[1:], bytes)(text.encode(encoding)))
-    assert columns.column_types(str(path), {})["author"] == "user"
-    assert set(reading.own_names(str(path)).values()) == set(frame.user)
+    assert reading.column_types(str(path), {})["author"] == "user"
+    assert set(decisions.own_names(str(path)).values()) == set(frame.user)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
@@ -112,20 +112,20 @@ def test_all_kinds_of_files(tmp_path, kind, encoder):
     mine = reading.read_posts(Run("any"), str(path), encoder)
     assert mine.card["accounts"] == 6 and mine.hours and mine.store.meta["topics"] == ["all"]
     assert all(name.startswith("u") and len(name) == 17 for name in mine.names)
-    back = reading.own_names(str(path))
+    back = decisions.own_names(str(path))
     assert {back[name] for name in mine.names} == set(frame.user)
-    pseudonym = reading.pseudonym_of("person 3")
+    pseudonym = decisions.pseudonym_of("person 3")
     assert pseudonym in back
-    assert reading.choose_queries(mine, ["person 3", pseudonym]) == [pseudonym]
+    assert decisions.choose_queries(mine, ["person 3", pseudonym]) == [pseudonym]
 
 
 def test_guests_of_a_forum_are_said(tmp_path, capsys):
     frame = pd.DataFrame({"userid": [0, 0, 7], "username": ["Ann", "Bob", "Cy"], "text": "t"})
     frame.to_csv(tmp_path / "a.csv", index=False)
-    columns.column_types(str(tmp_path / "a.csv"), {"author": "userid"})
+    reading.column_types(str(tmp_path / "a.csv"), {"author": "userid"})
     assert "2 names in the column username have the userid 0" in capsys.readouterr().out
     frame.assign(username="Ann").to_csv(tmp_path / "a.csv", index=False)
-    columns.column_types(str(tmp_path / "a.csv"), {"author": "userid"})
+    reading.column_types(str(tmp_path / "a.csv"), {"author": "userid"})
     assert not capsys.readouterr().out
 
 
@@ -168,8 +168,8 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     count = len(choice.older)
     everybody = set(range(count))
     assert fits[0] | fits[1] == everybody == fits[2] and not fits[0] & fits[1]
-    assert set(table) == set(choice.reliability) == {"shipped", "own"} and choice.name == "own"
-    assert len(choice.gallery) == count == table.loc["accounts", "own"] == len(choice.fitted)
+    assert set(table) == set(choice.reliability) == {"shipped", "own"}
+    assert len(choice.gallery) == count == table.loc["accounts", "own"] == choice.fitted
     assert "The own calibration is used" in choice.messages[0]
     assert (table.loc["Cllr"] >= table.loc["minCllr"]).all()
     # the rows of the accounts that the second fit saw are those of the first fit
@@ -180,7 +180,7 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     use = own.uses[encoder.use(True, mine.hours)]
     posts = (choice.older.count[judged][:, None], choice.gallery.targets.count)
     expected = use.log_ratio(scores[judged], *posts, count)
-    np.testing.assert_allclose(choice.log_ratio[judged], expected, rtol=1e-5)
+    np.testing.assert_allclose(choice.log_ratios["own"][judged], expected, rtol=1e-5)
 
 
 def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monkeypatch):
@@ -191,7 +191,7 @@ def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monk
     monkeypatch.setattr(AccountGallery, "problems", problems)
     after = validation.choose_calibration(mine, encoder)
     assert len(after.older) == len(before.older) - 3
-    assert after.fitted.tolist() == before.fitted[3:].tolist()
+    assert after.older.authors.tolist() == before.older.authors[3:].tolist()
 
 
 def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
@@ -202,10 +202,10 @@ def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
 
 def test_counting_is_compared_with(mine, encoder):
     gallery, older = validation.split_half_trials(mine, encoder)
-    table = validation.compare_with_tfidf(gallery, older, name="open-small")
-    assert list(table.index)[::2] == ["open-small", "Difference"]
+    table = validation.compare_with_tfidf(gallery, older)
+    assert list(table.index)[::2] == ["encoder", "Difference"]
     assert re.fullmatch("TF-IDF (word|char 2-5|subword), A?[sS]-norm", table.index[1])
-    assert abs(table.value["open-small"] - table.value.iloc[1] - table.value["Difference"]) < 1e-9
+    assert abs(table.value["encoder"] - table.value.iloc[1] - table.value["Difference"]) < 1e-9
 
 
 def test_more_posts_are_more_likely_found(mine, encoder):
@@ -275,11 +275,11 @@ def test_one_spelling(written, common):
 
 
 def test_who_is_asked(mine, monkeypatch):
-    assert reading.choose_queries(mine, ["newcomer"]) == ["newcomer"]
-    assert len(reading.choose_queries(mine, [])) == len(mine.names)
-    assert NOBODY not in reading.choose_queries(mine, [])
-    monkeypatch.setattr(reading, "QUERIES", 5)
-    assert len(reading.choose_queries(mine, [])) == 5
+    assert decisions.choose_queries(mine, ["newcomer"]) == ["newcomer"]
+    assert len(decisions.choose_queries(mine, [])) == len(mine.names)
+    assert NOBODY not in decisions.choose_queries(mine, [])
+    monkeypatch.setattr(decisions, "QUERIES", 5)
+    assert len(decisions.choose_queries(mine, [])) == 5
 
 
 @pytest.fixture
@@ -353,7 +353,7 @@ def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
     mine = reading.read_posts(Run("forms"), str(tmp_path / "b.csv"), encoder)
     assert mine.card["accounts"] == 6 and mine.card["accounts_of_shared_passages"] == 1
     with pytest.raises(ValueError, match="1 of the accounts asked about"):
-        reading.choose_queries(mine, ["clerk"])
+        decisions.choose_queries(mine, ["clerk"])
     assert not parts_folder(Run("forms")).exists(), "parts list authors by name"
 
 
@@ -363,7 +363,7 @@ def test_a_file_of_other_delimiters_is_read(tmp_path, encoder, delimiter):
     frame.to_csv(tmp_path / "a.csv", index=False, sep=delimiter)
     mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
     assert mine.card["accounts"] == 6
-    assert set(reading.own_names(str(tmp_path / "a.csv")).values()) == set(frame.user)
+    assert set(decisions.own_names(str(tmp_path / "a.csv")).values()) == set(frame.user)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_a_file_of_other_delimiters_is_read(tmp_path, encoder, delimiter):
 )
 def test_columns_of_exports_are_guessed(tmp_path, names, expected):
     (tmp_path / "a.csv").write_text(names.replace(" ", ",") + "\n")
-    types = columns.column_types(str(tmp_path / "a.csv"), {})
+    types = reading.column_types(str(tmp_path / "a.csv"), {})
     assert [str(types[kind]) for kind in ("author", "text", "time", "topic")] == expected.split()
 
 

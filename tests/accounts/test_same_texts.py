@@ -7,7 +7,7 @@ from html import unescape
 import pandas as pd
 import pytest
 
-from helpers.accounts import reading
+from helpers.accounts import decisions, reading
 from helpers.accounts.__main__ import main
 from helpers.accounts.decisions import find_same_texts
 from helpers.core import paths
@@ -42,7 +42,7 @@ def copied(original, tmp_path):
 
 
 def names_of(pairs, path):
-    names = reading.own_names(str(path))
+    names = decisions.own_names(str(path))
     return [{names[pair.account_a], names[pair.account_b]} for pair in pairs.itertuples()]
 
 

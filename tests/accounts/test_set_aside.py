@@ -7,7 +7,7 @@ from html import unescape
 import pandas as pd
 import pytest
 
-from helpers.accounts import reading, set_aside
+from helpers.accounts import decisions, reading, unjudged
 from helpers.accounts.__main__ import main
 from helpers.accounts.page import set_aside_record
 from helpers.core import paths
@@ -15,13 +15,13 @@ from helpers.sources.demo import write_demo_csv
 
 COMPARED = 34  # accounts that can be compared
 REASONS = {
-    "helpful[bot]": set_aside.BOTS,
-    "=SUM(A1)": set_aside.UNUSABLE,
-    "timeless": set_aside.UNUSABLE,
-    "copycat": set_aside.COPIES,
-    "one text": set_aside.FEW,
-    "rare": set_aside.FEW,
-    "<b>build": set_aside.ONE_FORM,
+    "helpful[bot]": unjudged.BOTS,
+    "=SUM(A1)": unjudged.UNUSABLE,
+    "timeless": unjudged.UNUSABLE,
+    "copycat": unjudged.COPIES,
+    "one text": unjudged.FEW,
+    "rare": unjudged.FEW,
+    "<b>build": unjudged.ONE_FORM,
 }
 
 
@@ -65,8 +65,8 @@ def test_mine_has_a_row_for_every_account_and_says_who_is_set_aside(odd_accounts
     table = pd.read_csv(folder / "accounts.csv", index_col="account")
     assert table.index.is_unique and len(table) == COMPARED + len(REASONS)
     table = table.rename(index={"'=SUM(A1)": "=SUM(A1)"})
-    assert set(table.index[table.state == set_aside.SET_ASIDE]) == set(REASONS)
-    assert (table.state.drop(list(REASONS)) != set_aside.SET_ASIDE).all()
+    assert set(table.index[table.state == unjudged.SET_ASIDE]) == set(REASONS)
+    assert (table.state.drop(list(REASONS)) != unjudged.SET_ASIDE).all()
     assert table.posts[["copycat", "one text", "rare", "<b>build"]].tolist() == [0, 1, 2, 12]
 
     page = (folder / "report.html").read_text("utf-8")
@@ -75,8 +75,8 @@ def test_mine_has_a_row_for_every_account_and_says_who_is_set_aside(odd_accounts
     for group in record:
         assert group["sentence"] in printed and group["sentence"] in visible(page)
     for name, reason in REASONS.items():
-        detail = " (12 of 12 posts)" if reason == set_aside.ONE_FORM else ""
-        text = set_aside.REASONS[reason].removeprefix("with ")
+        detail = " (12 of 12 posts)" if reason == unjudged.ONE_FORM else ""
+        text = unjudged.REASONS[reason].removeprefix("with ")
         assert table.problem[name] == text + detail
         assert f"{name} " in visible(page) and name in printed
     assert "<b>build" not in page and "[deleted]" not in table.index
@@ -113,14 +113,14 @@ def test_another_spelling_of_an_account_is_not_set_aside(
     posts = reading.read_posts(paths.Run("spelled"), location, encoder, pseudonymise=pseudonymise)
     names = {}
     if pseudonymise:
-        names = reading.own_names(location)
+        names = decisions.own_names(location)
     found = dict(zip(posts.set_aside.account, posts.set_aside.reason, strict=True))
     assert {names.get(name, name): found[name] for name in found} == REASONS
     assert posts.card["accounts_with_few_posts"] == 2
 
 
 def test_a_sentence_names_three_accounts_and_counts_the_rest():
-    accounts = set_aside.set_aside_rows(list("abcde"), range(5), set_aside.BOTS)
+    accounts = unjudged.set_aside_rows(list("abcde"), range(5), unjudged.BOTS)
     (group,) = set_aside_record(accounts.assign(list="A"), {"e": "x\u202e"}, most=4)
     assert group["sentence"] == (
         "5 accounts of list A are set aside, with the name of a bot: x\\u202e, d, c, 2 more."

@@ -19,10 +19,11 @@ from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.match import LEAST_PROBABILITY, LINKED, Question, answer_question
 from helpers.accounts.templates import percent, render
 from helpers.core.paths import Run
-from helpers.evaluation.candidates import all_candidates
-from helpers.evaluation.matching import MatchConfig
+from helpers.evaluation.matching import MatchConfig, as_pairs
+from helpers.evaluation.scores import as_rows
 from helpers.sources import open_source
 from tests.accounts.subsets import subset_of_accounts
+from tests.oracles import slow_candidates
 
 ONLY_A = range(0, 30)  # numbers of invented accounts
 IN_BOTH = range(30, 66)
@@ -181,14 +182,23 @@ def test_few_accounts_are_refused(encoder, posts):
 
 def test_large_lists_are_matched_by_their_nearest_pairs(matched, monkeypatch):
     nothing = np.empty((0, 2), int)
-    whole = two_lists.list_candidates(matched.galleries, nothing)
+    whole = two_lists.list_scores(matched.galleries, nothing)
     monkeypatch.setattr(two_lists, "FULL_GALLERY", 10)
     monkeypatch.setattr(two_lists, "NEAREST", 12)
-    near = two_lists.list_candidates(matched.galleries, nothing)
-    scores = np.full((whole.queries, whole.targets), -np.inf)
-    scores[tuple(whole.pairs.T)] = whole.scores
-    np.testing.assert_allclose(scores[tuple(near.pairs.T)], near.scores, atol=1e-3)
-    assert len(near) < len(whole) / 2
+    near = two_lists.list_scores(matched.galleries, nothing)
+    np.testing.assert_allclose(whole.toarray()[near.coords], near.data, atol=1e-3)
+    assert near.nnz < whole.nnz / 2
+    different = np.stack(near.coords, 1)[::3]
+    left = two_lists.list_scores(matched.galleries, different)
+    assert set(zip(*left.coords)) == set(zip(*near.coords)) - set(map(tuple, different))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 9), st.integers(1, 12))
+def test_the_nearest_pairs_are_those_of_a_loop(seed, rows, columns, nearest):
+    rng = np.random.default_rng(seed)
+    sides = [as_rows(rng.integers(0, 3, (size, 4)).astype(float)) for size in (rows, columns)]
+    expected = slow_candidates((sides[0] @ sides[1].T).numpy(), nearest)
+    assert [tuple(pair) for pair in two_lists.near_pairs(*sides, nearest)] == expected
 
 
 def test_the_evidence_adds_up_to_the_score(matched):
@@ -298,17 +308,17 @@ def scores_of(drawn):
     return rng, scores, overlap
 
 
-def linked_pairs(candidates, overlap):
-    matching, _ = two_lists.match_pairs(candidates, CONFIG, overlap or 0.0)
-    return candidates.pairs[matching.probability >= LINK_COSTS.min_probability]
+def linked_pairs(scores, overlap):
+    probability, _ = two_lists.match_pairs(as_pairs(scores), CONFIG, overlap or 0.0)
+    return np.argwhere(probability.toarray() >= LINK_COSTS.min_probability)
 
 
 @given(MATRICES)
 def test_no_forbidden_pair_is_linked_and_nobody_has_two_partners(drawn):
     rng, scores, overlap = scores_of(drawn)
     is_forbidden = rng.random(scores.shape) < 0.3
-    candidates = all_candidates(scores).without(np.argwhere(is_forbidden))
-    linked = linked_pairs(candidates, overlap)
+    scores[is_forbidden] = -np.inf
+    linked = linked_pairs(scores, overlap)
     assert not is_forbidden[tuple(linked.T)].any()
     for side in linked.T:
         assert len(set(side)) == len(side)
@@ -319,31 +329,23 @@ def test_another_order_gives_the_same_links(drawn):
     rng, scores, overlap = scores_of(drawn)
     rows = rng.permutation(scores.shape[0])
     columns = rng.permutation(scores.shape[1])
-    links = linked_pairs(all_candidates(scores), overlap)
-    shuffled = linked_pairs(all_candidates(scores[rows][:, columns]), overlap)
+    links = linked_pairs(scores, overlap)
+    shuffled = linked_pairs(scores[rows][:, columns], overlap)
     again = np.stack([rows[shuffled[:, 0]], columns[shuffled[:, 1]]], 1)
     assert set(map(tuple, again)) == set(map(tuple, links))
 
 
-@given(MATRICES)
-def test_accounts_that_are_left_out_are_in_no_pair(drawn):
-    rng, scores, _ = scores_of(drawn)
-    stays = [rng.random(size) < 0.7 for size in scores.shape]
-    candidates, pairs = two_lists.among(all_candidates(scores), stays)
-    assert candidates.queries == stays[0].sum() and candidates.targets == stays[1].sum()
-    assert stays[0][pairs[:, 0]].all() and stays[1][pairs[:, 1]].all()
-    left = scores[stays[0]][:, stays[1]]
-    assert (left[tuple(candidates.pairs.T)] == scores[tuple(pairs.T)]).all()
-    assert len(pairs) == left.size
-
-
 def test_a_fit_on_few_accounts_supports_no_link_where_few_have_a_partner():
     scores = np.random.default_rng(0).standard_normal((60, 60)) + 8 * np.eye(60)
-    candidates = all_candidates(scores)
-    free, _ = two_lists.match_pairs(candidates, CONFIG, 0.05)
-    assert (free.probability > 0.99).sum() > 10
-    few, highest = two_lists.match_pairs(candidates, replace(CONFIG, accounts=50), 0.05)
-    assert highest == replace(CONFIG, accounts=50).highest_probability(0.05, 60)
-    assert few.probability.max() == highest < 0.75
-    many, _ = two_lists.match_pairs(candidates, replace(CONFIG, accounts=1000), 0.05)
-    assert few.probability.max() < many.probability.max() < free.probability.max()
+    probability, _ = two_lists.match_pairs(as_pairs(scores), CONFIG, 0.05)
+    assert (probability.data > 0.99).sum() > 10
+    few, many = [replace(CONFIG, accounts=count) for count in (50, 1000)]
+    highest = few.highest_probability(0.05, 60)
+    assert highest < 0.75 < many.highest_probability(0.05, 60) < probability.data.max()
+
+
+def test_no_probability_is_above_what_the_fit_supports(encoder, posts, monkeypatch):
+    monkeypatch.setattr(MatchConfig, "highest_probability", lambda *_: 0.4)
+    answer = ask(encoder, posts)
+    assert answer.pairs.probability.max() == answer.highest_probability == 0.4
+    assert answer.pairs.highest.any() and not len(linked_of(answer))

@@ -7,12 +7,17 @@ import pytest
 from scipy import stats
 
 from helpers.evaluation.bootstrap import (
-    bootstrap_interval,
     bootstrap_means,
     metric_table,
     percentile_interval,
     resample_weights,
 )
+
+
+def interval(values, groups, resamples=1000, seed=0):
+    """Both ends of the interval of each column's mean."""
+    table = bootstrap_means(dict(enumerate(values.T)), groups, resamples, seed)
+    return table.low.to_numpy(), table.high.to_numpy()
 
 
 def test_a_resample_is_that_of_the_copied_rows():
@@ -25,13 +30,13 @@ def test_a_resample_is_that_of_the_copied_rows():
         rows = np.concatenate([np.flatnonzero(groups == name) for name in drawn_groups])
         means.append(values[rows].mean(0))
     np.testing.assert_allclose(
-        bootstrap_interval(values, groups, 300, seed=4), np.percentile(means, [2.5, 97.5], axis=0)
+        interval(values, groups, 300, seed=4), np.percentile(means, [2.5, 97.5], axis=0)
     )
 
 
 def test_it_is_that_of_scipy_and_of_the_normal_law_for_single_rows():
     values = np.random.default_rng(0).exponential(size=(500, 1))
-    (low,), (high,) = bootstrap_interval(values, np.arange(500), 4000)
+    (low,), (high,) = interval(values, np.arange(500), 4000)
     wanted = stats.bootstrap(
         (values[:, 0],), np.mean, method="percentile", n_resamples=4000, random_state=1
     )
@@ -42,20 +47,16 @@ def test_it_is_that_of_scipy_and_of_the_normal_law_for_single_rows():
 
 def test_authors_with_equal_rows_count_as_one_observation():
     values = np.random.default_rng(0).random(50)
-    once = bootstrap_interval(values[:, None], np.arange(50))
-    ten_times = bootstrap_interval(np.repeat(values, 10)[:, None], np.repeat(np.arange(50), 10))
+    once = interval(values[:, None], np.arange(50))
+    ten_times = interval(np.repeat(values, 10)[:, None], np.repeat(np.arange(50), 10))
     np.testing.assert_allclose(once, ten_times)
 
 
 def test_the_seed_draws_and_none_means_no_interval():
     values, groups = np.random.default_rng(0).random((40, 3)), np.arange(40)
-    assert np.array_equal(
-        bootstrap_interval(values, groups, 50, 1), bootstrap_interval(values, groups, 50, 1)
-    )
-    assert not np.array_equal(
-        bootstrap_interval(values, groups, 50, 1), bootstrap_interval(values, groups, 50, 2)
-    )
-    assert np.isnan(bootstrap_interval(values, groups, 0)).all()
+    assert np.array_equal(interval(values, groups, 50, 1), interval(values, groups, 50, 1))
+    assert not np.array_equal(interval(values, groups, 50, 1), interval(values, groups, 50, 2))
+    assert np.isnan(interval(values, groups, 0)).all()
     low, high = percentile_interval([[0.0, np.nan], [1.0, 2.0]], 2)
     assert (low[1], high[1]) == (2, 2)
 

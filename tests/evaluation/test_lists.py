@@ -21,8 +21,7 @@ from helpers.evaluation.lists import (
     precision_curve,
     record_lists,
 )
-from helpers.evaluation.match_fitting import fit_match
-from helpers.evaluation.matching import MatchConfig
+from helpers.evaluation.matching import MatchConfig, fit_match
 from tests.oracles import slow_answers, slow_list_metrics
 
 

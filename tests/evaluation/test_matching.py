@@ -1,19 +1,25 @@
-"""Matching of two lists against a plain loop, SciPy and what generated scores are known to be."""
+"""Matching of two lists against a plain loop, SciPy and what generated scores are known to be.
+
+So is its fit: drawn lists, and lines of scores whose likelihood ratios are known.
+"""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize
+from scipy import optimize, sparse
 
 from helpers.evaluation import matching
-from helpers.evaluation.candidates import all_candidates
+from helpers.evaluation.calibration import cllr, min_cllr
 from helpers.evaluation.matching import (
+    FIT_LISTS,
     MatchConfig,
+    as_pairs,
+    draw_lists,
     estimate_overlap,
+    fit_match,
     mutual_best,
     sinkhorn,
 )
@@ -32,11 +38,9 @@ def drawn_scores(seed, shape, missing=0.0):
     return scores
 
 
-def matrix_of(result):
-    """The probabilities (Q, T) of a matching, 0 of pairs that are no candidates."""
-    matrix = np.zeros((result.candidates.queries, result.candidates.targets))
-    matrix[tuple(result.candidates.pairs.T)] = result.probability
-    return matrix
+def nobody_of(probability, axis):
+    """The probability of nobody, of each query (axis 1) or target (axis 0)."""
+    return np.maximum(1 - probability.sum(axis), 0)
 
 
 @given(st.integers(0, 10**6), SHAPES, OVERLAPS, st.sampled_from([0.0, 0.4]))
@@ -45,34 +49,35 @@ def test_matching_is_that_of_a_loop_in_log_space(seed, shape, overlap, missing):
     has_pairs = np.isfinite(scores).any(1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = sinkhorn(all_candidates(scores), CONFIG, overlap)
+        result = sinkhorn(scores, CONFIG, overlap)
     with np.errstate(invalid="ignore"):
         expected = np.nan_to_num(slow_match(scores, CONFIG, overlap))
-    np.testing.assert_allclose(matrix_of(result), expected[:-1, :-1], atol=1e-9)
+    np.testing.assert_allclose(result, expected[:-1, :-1], atol=1e-9)
     nobody = np.where(has_pairs, expected[:-1, -1], 1)
-    np.testing.assert_allclose(result.nobody_of_queries, nobody, atol=1e-9)
+    np.testing.assert_allclose(nobody_of(result, 1), nobody, atol=1e-9)
     left = np.clip(1 - expected[:-1, :-1].sum(0), 0, 1)
-    np.testing.assert_allclose(result.nobody_of_targets, left, atol=1e-9)
+    np.testing.assert_allclose(nobody_of(result, 0), left, atol=1e-9)
 
 
 @given(st.integers(0, 10**6), SHAPES, OVERLAPS)
 def test_probabilities_of_a_query_sum_to_one(seed, shape, overlap):
-    result = sinkhorn(all_candidates(drawn_scores(seed, shape, 0.1)), CONFIG, overlap)
-    of_queries = matrix_of(result).sum(1) + result.nobody_of_queries
+    result = sinkhorn(drawn_scores(seed, shape, 0.1), CONFIG, overlap)
+    of_queries = result.sum(1) + nobody_of(result, 1)
     np.testing.assert_allclose(of_queries, 1, atol=1e-9)
-    assert ((0 <= result.nobody_of_targets) & (result.nobody_of_targets <= 1)).all()
+    assert ((0 <= nobody_of(result, 0)) & (nobody_of(result, 0) <= 1)).all()
     if overlap < 1:
-        assert (matrix_of(result).sum(0) <= matching.MOST_TOTAL).all()
+        assert (result.sum(0) <= matching.MOST_TOTAL).all()
 
 
 @pytest.mark.parametrize("overlap, left", [(1.0, 1e-3), (0.5, 5e-3), (0.1, 5e-4), (0.01, 1e-5)])
 @pytest.mark.parametrize("shape", [(60, 60), (40, 60), (60, 40)])
 def test_fifty_rounds_leave_little_of_the_targets(overlap, left, shape):
     """What the probabilities of a target sum to, against a hundred times as many rounds."""
-    candidates = all_candidates(drawn_scores(0, shape))
-    sums = [
-        matrix_of(sinkhorn(candidates, CONFIG, overlap, rounds)).sum(0) for rounds in (50, 5000)
-    ]
+    scores = drawn_scores(0, shape)
+    sums = []
+    for rounds in (50, 5000):
+        result = sinkhorn(scores, CONFIG, overlap, rounds)
+        sums.append(result.sum(0))
     np.testing.assert_allclose(*sums, atol=left)
 
 
@@ -82,16 +87,10 @@ def test_two_queries_are_not_both_sure_of_one_target(overlap):
     scores = np.full((3, 3), -np.inf)
     scores[:2, 0] = 60
     scores[2, 1] = 2
-    result = sinkhorn(all_candidates(scores), CONFIG, overlap)
-    assert matrix_of(result)[:2, 0] == pytest.approx([0.5, 0.5], abs=0.05)
-    assert matrix_of(sinkhorn(all_candidates(scores), CONFIG, overlap, 50))[:2, 0].sum() > 1.9
-
-
-def pairs_of(candidates, chosen):
-    """Chosen candidates as a matrix (Q, T) bool."""
-    matrix = np.zeros((candidates.queries, candidates.targets), bool)
-    matrix[tuple(candidates.pairs[chosen].T)] = True
-    return matrix
+    result = sinkhorn(scores, CONFIG, overlap)
+    assert result[:2, 0] == pytest.approx([0.5, 0.5], abs=0.05)
+    early = sinkhorn(scores, CONFIG, overlap, 50)
+    assert early[:2, 0].sum() > 1.9
 
 
 def assignment(scores):
@@ -113,10 +112,9 @@ def test_at_a_low_temperature_pairs_are_those_of_the_best_assignment(shape):
     for seed in range(30):
         scores = np.random.default_rng(seed).standard_normal(shape)
         best, margin = assignment(scores)
-        candidates = all_candidates(scores)
         if margin > 0.1:
-            result = sinkhorn(candidates, MatchConfig(slope=70.0, intercept=0.0), 1.0, 2000)
-            np.testing.assert_array_equal(pairs_of(candidates, result.probability > 0.5), best)
+            result = sinkhorn(scores, MatchConfig(slope=70.0, intercept=0.0), 1.0, 2000)
+            np.testing.assert_array_equal(result > 0.5, best)
             compared += 1
     assert compared > 15
 
@@ -126,25 +124,10 @@ def test_mutual_best_pairs_are_those_of_a_loop(seed, shape, values):
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, values, shape).astype(float)
     scores[rng.random(shape) < 0.2] = -np.inf
-    candidates = all_candidates(scores)
-    is_mutual = mutual_best(candidates)
-    for (query, target), mutual in zip(candidates.pairs, is_mutual):
+    for (query, target), mutual in np.ndenumerate(mutual_best(scores)):
         score = scores[query, target]
         as_high = (scores[query] >= score).sum() + (scores[:, target] >= score).sum()
-        assert mutual == (as_high == 2)
-
-
-@given(st.integers(0, 10**6), SHAPES, OVERLAPS)
-def test_a_forbidden_pair_has_no_probability(seed, shape, overlap):
-    scores = drawn_scores(seed, shape)
-    rng = np.random.default_rng(seed)
-    forbidden = np.argwhere(rng.random(shape) < 0.4)
-    scores[tuple(forbidden.T)] = 50  # however well they fit
-    candidates = all_candidates(scores).without(forbidden)
-    result = sinkhorn(candidates, CONFIG, overlap)
-    assert (matrix_of(result)[tuple(forbidden.T)] == 0).all()
-    chosen = pairs_of(candidates, mutual_best(candidates))
-    assert not chosen[tuple(forbidden.T)].any()
+        assert mutual == (as_high == 2 and score > -np.inf)
 
 
 @given(st.integers(0, 10**6), SHAPES, OVERLAPS)
@@ -153,15 +136,16 @@ def test_the_order_of_accounts_does_not_matter(seed, shape, overlap):
     rng = np.random.default_rng(seed)
     rows = rng.permutation(shape[0])
     columns = rng.permutation(shape[1])
-    one = sinkhorn(all_candidates(scores), CONFIG, overlap)
-    candidates = all_candidates(scores[rows][:, columns])
-    order = rng.permutation(len(candidates))
-    mixed = replace(candidates, pairs=candidates.pairs[order], scores=candidates.scores[order])
-    other = sinkhorn(mixed, CONFIG, overlap)
-    expected = matrix_of(one)[rows][:, columns]
-    np.testing.assert_allclose(matrix_of(other), expected, atol=1e-9)
-    np.testing.assert_allclose(other.nobody_of_queries, one.nobody_of_queries[rows], atol=1e-9)
-    np.testing.assert_allclose(other.nobody_of_targets, one.nobody_of_targets[columns], atol=1e-9)
+    one = sinkhorn(scores, CONFIG, overlap)
+    mixed = as_pairs(scores[rows][:, columns])
+    order = rng.permutation(mixed.nnz)
+    places = tuple(place[order] for place in mixed.coords)
+    mixed = sparse.coo_array((mixed.data[order], places), shape)
+    other = sinkhorn(mixed, CONFIG, overlap).toarray()
+    expected = one[rows][:, columns]
+    np.testing.assert_allclose(other, expected, atol=1e-9)
+    np.testing.assert_allclose(nobody_of(other, 1), nobody_of(one, 1)[rows], atol=1e-9)
+    np.testing.assert_allclose(nobody_of(other, 0), nobody_of(one, 0)[columns], atol=1e-9)
 
 
 @pytest.mark.parametrize("overlap", [1.0, 0.5, 0.01])
@@ -178,15 +162,15 @@ def test_extreme_scores_give_numbers_and_no_warning(overlap, shape):
     for scores in lists:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            result = sinkhorn(all_candidates(scores), CONFIG, overlap)
-            llr = result.llr()
-            estimate = estimate_overlap(all_candidates(scores), CONFIG)
-        matrix = matrix_of(result)
-        for values in (matrix, llr, result.nobody_of_queries, result.nobody_of_targets):
+            result = sinkhorn(scores, CONFIG, overlap)
+            llr = CONFIG.llr(result, overlap, max(scores.shape))
+            estimate = estimate_overlap(scores, CONFIG)
+        matrix = result
+        for values in (matrix, llr, nobody_of(result, 1), nobody_of(result, 0)):
             assert np.isfinite(values).all()
-        np.testing.assert_allclose(matrix.sum(1) + result.nobody_of_queries, 1, atol=1e-9)
+        np.testing.assert_allclose(matrix.sum(1) + nobody_of(result, 1), 1, atol=1e-9)
         has_pairs = np.isfinite(scores).any(1)
-        assert (result.nobody_of_queries[~has_pairs] == 1).all()
+        assert (nobody_of(result, 1)[~has_pairs] == 1).all()
         assert matching.MIN_OVERLAP <= estimate <= matching.MAX_OVERLAP
 
 
@@ -197,28 +181,30 @@ def test_one_list_with_itself_gives_symmetric_probabilities(overlap):
         scores = drawn_scores(seed, (40, 40))
         scores = (scores + scores.T) / 2
         np.fill_diagonal(scores, -np.inf)
-        matrix = matrix_of(sinkhorn(all_candidates(scores), CONFIG, overlap))
+        matrix = sinkhorn(scores, CONFIG, overlap)
         np.testing.assert_allclose(matrix, matrix.T, atol=1e-4)
         assert (matrix.diagonal() == 0).all()
 
 
 def test_the_likelihood_ratio_takes_the_prior_of_a_pair_away():
-    result = sinkhorn(all_candidates(drawn_scores(0, (4, 8))), CONFIG, 0.5)
-    odds = np.exp(result.llr()) * (1 / 16) / (1 - 1 / 16)  # 2 of 32 pairs are partners
-    np.testing.assert_allclose(odds / (1 + odds), result.probability)
+    result = sinkhorn(drawn_scores(0, (4, 8)), CONFIG, 0.5)
+    odds = (
+        np.exp(CONFIG.llr(result, 0.5, 8)) * (1 / 16) / (1 - 1 / 16)
+    )  # 2 of 32 pairs are partners
+    np.testing.assert_allclose(odds / (1 + odds), result)
 
 
 @pytest.mark.parametrize("overlap", [0, -0.1, 1.01])
 def test_an_overlap_is_a_share(overlap):
     with pytest.raises(ValueError, match="above 0, at most 1"):
-        sinkhorn(all_candidates(np.eye(2)), CONFIG, overlap)
+        sinkhorn(np.eye(2), CONFIG, overlap)
 
 
 def test_without_a_round_rows_alone_are_divided():
-    candidates = all_candidates(np.array([[1.0, 0.0], [1.0, -1.0]]))
-    probability = sinkhorn(candidates, MatchConfig(1.0, 0.0), 1.0, rounds=0).probability
+    scores = np.array([[1.0, 0.0], [1.0, -1.0]])
+    probability = sinkhorn(scores, MatchConfig(1.0, 0.0), 1.0, rounds=0)
     expected = np.exp([[1, 0], [1, -1]]) / np.exp([[1, 0], [1, -1]]).sum(1, keepdims=True)
-    np.testing.assert_allclose(probability.reshape(2, 2), expected)
+    np.testing.assert_allclose(probability, expected)
 
 
 def test_no_probability_is_higher_than_the_comparisons_of_the_fit_support():
@@ -230,6 +216,111 @@ def test_no_probability_is_higher_than_the_comparisons_of_the_fit_support():
 
 
 def test_where_nobody_may_be_a_partner_nobody_is():
-    candidates = all_candidates(np.full((2, 3), -np.inf))
-    assert not len(mutual_best(candidates))
-    assert (sinkhorn(candidates, CONFIG, 1.0).nobody_of_queries == 1).all()
+    scores = np.full((2, 3), -np.inf)
+    assert not mutual_best(scores).any()
+    assert not sinkhorn(scores, CONFIG, 1.0).any()
+
+
+def test_pairs_are_those_above_minus_infinity():
+    scores = drawn_scores(3, (6, 8), 0.2).astype(np.float32)
+    scores[2, 3] = 0
+    pairs = as_pairs(scores)
+    assert pairs.nnz == np.isfinite(scores).sum() and pairs.data.dtype == np.float64
+    np.testing.assert_array_equal(pairs.data, scores[pairs.coords])
+    assert as_pairs(pairs) is pairs
+    scores[0, 1] = np.nan
+    for same_scores in (scores, sparse.coo_array(scores)):
+        with pytest.raises(ValueError, match="1 of .* scores are no numbers"):
+            as_pairs(same_scores)
+
+
+DISTANCE = 3.0  # of the scores of true pairs from those of others, in standard deviations
+
+
+def scores_of_known(accounts, seed):
+    """Scores (N, N) with true pairs on the diagonal; their log ratio is DISTANCE * s - const."""
+    scores = np.random.default_rng(seed).standard_normal((accounts, accounts))
+    return scores + DISTANCE * np.eye(accounts)
+
+
+@pytest.fixture(scope="module")
+def line():
+    return fit_match(scores_of_known(200, seed=1))
+
+
+@pytest.mark.parametrize("overlap", [1.0, 0.5, 0.1, 0.01])
+def test_drawn_lists_share_the_accounts_of_their_overlap(overlap):
+    queries, targets = draw_lists(300, overlap, np.random.default_rng(0))
+    shared = np.intersect1d(queries, targets)
+    assert len(queries) == len(targets) == len({*queries}) == len({*targets})
+    assert len(shared) / len(queries) == pytest.approx(overlap, abs=0.005)
+    np.testing.assert_array_equal(queries[: len(shared)], targets[: len(shared)])
+    assert len({*queries} | {*targets}) >= 299 and max(queries.max(), targets.max()) < 300
+
+
+def test_the_slope_is_that_of_the_likelihood_ratio(line):
+    assert line.slope == pytest.approx(DISTANCE, rel=0.25)
+    assert line.accounts == 200 and 0.5 < line.llr_scale < 1.5
+
+
+@pytest.mark.parametrize("overlap", [0.5, 0.1])
+def test_probabilities_of_other_lists_are_cautious(line, overlap):
+    rng = np.random.default_rng(3)
+    probabilities, llrs, trues = [], [], []
+    for seed in range(2, 22):
+        scores = scores_of_known(200, seed)
+        queries, targets = draw_lists(200, overlap, rng)
+        result = sinkhorn(scores[np.ix_(queries, targets)], line, overlap)
+        probabilities.append(result.ravel())
+        llrs.append(line.llr(result, overlap, len(queries)).ravel())
+        trues.append((queries[:, None] == targets).ravel())
+    probability, llr, same = [np.concatenate(parts) for parts in (probabilities, llrs, trues)]
+    assert cllr(llr, same) < 1.2 * min_cllr(llr, same)  # 1.27 without a shift
+    likely = probability > 0.2
+    assert likely.sum() > 90
+    too_cautious = same[likely].mean() - probability[likely].mean()
+    assert 0 < too_cautious < 0.3
+
+
+def test_a_line_is_the_likeliest_of_those_near_it(line):
+    """The mean log-probability of the truth, in the fitted lists, falls to all sides."""
+    scores = scores_of_known(200, seed=1)
+
+    def likelihood(candidate):
+        rng = np.random.default_rng(0)
+        means = []
+        for overlap, count in FIT_LISTS.items():
+            values = []
+            for _ in range(count):
+                queries, targets = draw_lists(200, overlap, rng)
+                matching = sinkhorn(scores[np.ix_(queries, targets)], candidate, overlap)
+                same = queries[:, None] == targets
+                truth = [*matching[same]]
+                truth += [*nobody_of(matching, 1)[~same.any(1)]]
+                truth += [*nobody_of(matching, 0)[~same.any(0)]]
+                values.append(np.log(np.maximum(truth, 1e-12)).mean())
+            means.append(np.mean(values))
+        return np.mean(means)
+
+    best = likelihood(line)
+    for slope, shift in ((0.7, 0), (1.4, 0), (1, -1.5), (1, 1.5)):
+        assert likelihood(MatchConfig(slope * line.slope, line.intercept + shift)) < best
+
+
+def test_a_prior_bounds_the_slope_of_few_accounts_that_are_all_told_apart():
+    scores = scores_of_known(15, seed=5) + 10 * np.eye(15)
+    told_apart = scores.diagonal().min() > (scores - 20 * np.eye(15)).max()
+    assert told_apart, "so the likeliest slope is infinite"
+    assert fit_match(scores).slope > 3
+    assert 0.5 < fit_match(scores, expected_slope=1.0).slope < 2
+
+
+def test_a_prior_hardly_moves_the_slope_of_many_accounts(line):
+    with_prior = fit_match(scores_of_known(200, seed=1), expected_slope=1.0)
+    assert with_prior.slope == pytest.approx(line.slope, rel=0.1)
+    assert with_prior.slope < line.slope
+
+
+def test_a_line_is_fitted_on_ten_accounts_or_more():
+    with pytest.raises(ValueError, match="10 accounts or more, not on 9"):
+        fit_match(np.eye(9))

@@ -15,7 +15,7 @@ from helpers.evaluation import (
     scores,
     verification,
 )
-from helpers.evaluation.candidates import all_candidates, best_candidates
+from helpers.evaluation.matching import as_pairs
 from helpers.evaluation.scores import (
     GRID,
     as_rows,
@@ -125,9 +125,7 @@ METRICS_OF_VALUES = {
     "ranking_metrics": (RANKS, lambda v: ranking.ranking_metrics(v, resamples=2)),
     "ranking_differences": (RANKS, lambda v: ranking.ranking_differences(v, RANKS, 0, 2)),
     "compare_rankings": (RANKS, lambda v: ranking.compare_rankings(RANKS, v, 0, 2)),
-    "all_candidates": (MATRIX, all_candidates),
-    "best_candidates": (MATRIX, lambda v: best_candidates([(slice(0, 60), v)], 60, 60, 2)),
-    "with_scores": (MATRIX.ravel(), all_candidates(MATRIX).with_scores),
+    "as_pairs": (MATRIX, as_pairs),
     "best_answers": (MATRIX, lambda v: lists.best_answers(v, MATRIX.astype(bool))),
     "count_scores": (VALUES, lambda v: detection.count_scores(v, SAME)),
     "fit_calibration": (VALUES, lambda v: calibration.fit_calibration(v, SAME)),

@@ -10,8 +10,7 @@ from helpers.accounts.samples import spread_posts
 from helpers.core import results
 from helpers.encoders.base import embed
 from helpers.evaluation import second_accounts
-from helpers.evaluation.match_fitting import fit_match
-from helpers.evaluation.matching import MatchConfig
+from helpers.evaluation.matching import MatchConfig, fit_match
 from helpers.evaluation.models import Model, with_s_norm
 from helpers.evaluation.scores import LEAST_SPREAD, neighbour_norm
 from helpers.evaluation.second_accounts import (

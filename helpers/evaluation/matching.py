@@ -279,7 +279,8 @@ def fit_match(
     def calibrated_cllr(values):
         return cllr(values[0] * llr + values[1], same)
 
-    begin = [0.0, -scores.diagonal().mean() / spread]  # of log(slope * spread), and of intercept
+    slope = expected_slope or 1 / spread  # far from the likeliest line is one that links nobody
+    begin = [np.log(slope * spread), -slope * scores.diagonal().mean()]
     fitted = line(optimize.minimize(loss, begin, method="Nelder-Mead", tol=1e-3).x)
     ratios = []
     for overlap, of_list, _ in lists:

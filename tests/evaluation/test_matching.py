@@ -324,3 +324,11 @@ def test_a_prior_hardly_moves_the_slope_of_many_accounts(line):
 def test_a_line_is_fitted_on_ten_accounts_or_more():
     with pytest.raises(ValueError, match="10 accounts or more, not on 9"):
         fit_match(np.eye(9))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fit_does_not_end_at_a_line_that_links_nobody(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(-3, 1.5, (50, 50))
+    np.fill_diagonal(scores, rng.uniform(-0.5, 15, 50))
+    assert fit_match(scores, expected_slope=1.0).slope > 1.5

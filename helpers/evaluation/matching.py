@@ -279,8 +279,9 @@ def fit_match(
     def calibrated_cllr(values):
         return cllr(values[0] * llr + values[1], same)
 
-    slope = expected_slope or 1 / spread  # far from the likeliest line is one that links nobody
-    begin = [np.log(slope * spread), -slope * scores.diagonal().mean()]
+    begin = [0.0, -scores.diagonal().mean() / spread]  # of log(slope * spread), and of intercept
+    if expected_slope is not None:  # far from the likeliest line there is one that links nobody
+        begin = [np.log(expected_slope * spread), -expected_slope * scores.diagonal().mean()]
     fitted = line(optimize.minimize(loss, begin, method="Nelder-Mead", tol=1e-3).x)
     ratios = []
     for overlap, of_list, _ in lists:

@@ -48,6 +48,13 @@ def test_each_pair_stands_once_with_the_lower_probability(answer):
     assert {pairs.account_a[0], pairs.account_b[0]} == {"demo-0003", "newcomer"}
 
 
+def test_one_account_is_asked_with_the_prior_of_all(answer, mine, encoder):
+    queries = answer.queries
+    everybody = answer.gallery.estimate_prior(answer.gallery.accounts(queries), queries)
+    alone = answer_question(mine, encoder, Question(accounts=("newcomer",)))
+    assert alone.prior == pytest.approx(everybody) and alone.queries == ["newcomer"]
+
+
 def test_states_follow_the_probability_and_the_accounts(answer):
     threshold = answer.costs.min_probability
     for pair in answer.pairs.itertuples():

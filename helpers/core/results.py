@@ -7,6 +7,7 @@ from the measurements, for people and other programs.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ import pandas as pd
 from pydantic import Field
 
 from .artifacts import atomic_write, fingerprint_of, folder_lock, read_json, write_json
-from .names import label
+from .names import distinct, label
 from .parameters import Config
 from .paths import Run
 
@@ -223,6 +224,65 @@ def names_of_models(rows: pd.DataFrame) -> dict[str, str]:
     if "label" in models:
         names |= models["label"][models["label"].fillna("") != ""].to_dict()
     return names
+
+
+def select_results(
+    results: pd.DataFrame, metric: str, key: Sequence[str] = ("model", "split")
+) -> pd.DataFrame:
+    """Select the rows of a tidy results frame with one metric, paired differences left out.
+
+    Parameters
+    ----------
+    results : DataFrame
+        tidy rows, columns ``model, label, metric`` and those of ``key``; rows with a ``base`` are
+        paired differences
+    metric : str
+        the metric to select
+    key : sequence of str
+        columns that must tell any two of the selected rows apart
+
+    Returns
+    -------
+    The rows, with the name of the system in ``system``, and once more the columns ``value``,
+    ``low`` and ``high`` under the name of the metric: ``MRR, MRR_low, MRR_high``.
+
+    Raises
+    ------
+    ValueError
+        where no row has the metric, or two rows have the same values in the columns of ``key``
+    """
+    rows = results[results["metric"] == metric]
+    if "base" in rows:
+        rows = rows[rows["base"].fillna("") == ""]
+    if rows.empty:
+        metrics = ", ".join(sorted(set(results["metric"])))
+        raise ValueError(f"no row of the metric {metric!r}: results hold {metrics}")
+    columns = list(key)
+    twice = rows[rows.duplicated(columns)]
+    if len(twice):
+        row = ", ".join(str(cell) for cell in twice.iloc[0][columns])
+        raise ValueError(f"{metric} of {row} is there twice: choose one seed")
+
+    names = names_of_models(rows)
+    seeds = rows.drop_duplicates("model").get("seed", [0] * len(names))
+    systems = rows["model"].map(dict(zip(names, distinct(names.values(), seeds))))
+    interval = {metric: rows["value"], f"{metric}_low": rows["low"], f"{metric}_high": rows["high"]}
+    return rows.assign(system=systems, **interval)
+
+
+def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
+    """Return the row of the best value: the lowest of an error metric, else the highest.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        rows with a column ``value``; of equal values the first row is returned
+    metric : str
+        identifier of the metric that the values are of
+    """
+    if metric in LOWER_IS_BETTER:
+        return rows.iloc[rows["value"].argmin()]
+    return rows.iloc[rows["value"].argmax()]
 
 
 def format_interval(value: float, low: float, high: float, sign: str = "") -> str:

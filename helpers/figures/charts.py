@@ -5,7 +5,7 @@ an axis is the name of its column by :func:`helpers.core.names.label`. Where a t
 it is the finding that the shape can read off its rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ import plotly.graph_objects as go
 from sklearn.metrics import roc_auc_score
 
 from ..core.escaping import escape_html
-from ..core.names import distinct, label
-from ..core.results import INTERVAL, LOWER_IS_BETTER, format_interval, names_of_models
+from ..core.names import label
+from ..core.results import INTERVAL, LOWER_IS_BETTER, best_row, format_interval, select_results
 from .style import (
     COLOURS,
     GREY,
@@ -31,65 +31,6 @@ DODGE_LOG = 1.03  # factor between two systems at one x of a logarithmic axis, f
 DODGE = 0.006  # distance between two systems at one x, as a share of the x axis
 MAX_MARKERS = 40  # a line of fewer points marks each of them
 REFERENCES = ("chance", "perfect")  # lines of these names are dotted
-
-
-def select_results(
-    results: pd.DataFrame, metric: str, key: Sequence[str] = ("model", "split")
-) -> pd.DataFrame:
-    """Select the rows of a tidy results frame with one metric, paired differences left out.
-
-    Parameters
-    ----------
-    results : DataFrame
-        tidy rows, columns ``model, label, metric`` and those of ``key``; rows with a ``base`` are
-        paired differences
-    metric : str
-        the metric to select
-    key : sequence of str
-        columns that must tell any two of the selected rows apart
-
-    Returns
-    -------
-    The rows, with the name of the system in ``system``, and once more the columns ``value``,
-    ``low`` and ``high`` under the name of the metric: ``MRR, MRR_low, MRR_high``.
-
-    Raises
-    ------
-    ValueError
-        where no row has the metric, or two rows have the same values in the columns of ``key``
-    """
-    rows = results[results["metric"] == metric]
-    if "base" in rows:
-        rows = rows[rows["base"].fillna("") == ""]
-    if rows.empty:
-        metrics = ", ".join(sorted(set(results["metric"])))
-        raise ValueError(f"no row of the metric {metric!r}: results hold {metrics}")
-    columns = list(key)
-    twice = rows[rows.duplicated(columns)]
-    if len(twice):
-        row = ", ".join(str(cell) for cell in twice.iloc[0][columns])
-        raise ValueError(f"{metric} of {row} is there twice: choose one seed")
-
-    names = names_of_models(rows)
-    seeds = rows.drop_duplicates("model").get("seed", [0] * len(names))
-    systems = rows["model"].map(dict(zip(names, distinct(names.values(), seeds))))
-    interval = {metric: rows["value"], f"{metric}_low": rows["low"], f"{metric}_high": rows["high"]}
-    return rows.assign(system=systems, **interval)
-
-
-def best_row(rows: pd.DataFrame, metric: str) -> pd.Series:
-    """Return the row of the best value: the lowest of an error metric, else the highest.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        rows with a column ``value``; of equal values the first row is returned
-    metric : str
-        identifier of the metric that the values are of
-    """
-    if metric in LOWER_IS_BETTER:
-        return rows.iloc[rows["value"].argmin()]
-    return rows.iloc[rows["value"].argmax()]
 
 
 def bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
@@ -209,7 +150,7 @@ def lines(
     rows : DataFrame
         one row per point; the columns named below, and the ends of an interval in ``{y}_low`` and
         ``{y}_high`` where there is one; points without a y are left out. Without a column y they
-        are tidy results of the metric y, see :func:`select_results`
+        are tidy results of the metric y, see :func:`helpers.core.results.select_results`
     x : str
         column of the x axis
     y : str or list of str

@@ -5,6 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from helpers.core.results import select_results
 from helpers.figures import charts, special, style
 
 HOSTILE = "<script>alert(1)</script> $\\href{javascript:alert(1)}{x}$"
@@ -201,7 +202,7 @@ def test_an_error_is_best_where_it_is_lowest():
 
 def test_results_are_selected_once():
     frame = pd.concat([tidy({"lsa": 0.6}), tidy({"lsa": 0.1}).assign(base="tfidf")])
-    assert list(charts.select_results(frame, "MRR").MRR) == [0.6], "no paired difference"
+    assert list(select_results(frame, "MRR").MRR) == [0.6], "no paired difference"
     with pytest.raises(ValueError, match="MRR of lsa, test is there twice"):
         charts.bars(pd.concat([frame, frame]), "MRR")
     with pytest.raises(ValueError, match="no row of the metric 'EER': results hold MRR"):

@@ -211,10 +211,14 @@ def _above_answered_mail(lines):
 
 
 def _above_signature(lines, max_lines, max_chars=sys.maxsize):
-    """Return the lines above the first "-- " with few lines of text below it, none of them long."""
+    """Return the lines above the first "-- " with few lines of text below it, none of them long.
+
+    One above which nothing stands begins no signature: what follows is the message.
+    """
+    begin = next((i for i, line in enumerate(lines) if line.strip()), 0)
     end = len(lines)
     n_lines = 0
-    for i in reversed(range(1, len(lines))):
+    for i in reversed(range(begin + 1, len(lines))):
         if DELIMITER.match(lines[i]):
             end = i
         elif lines[i].strip():

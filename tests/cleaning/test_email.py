@@ -248,6 +248,11 @@ def test_a_short_signature_goes_from_a_post_of_a_table(delimiter):
         assert without_appended(post) == post
 
 
+def test_below_a_delimiter_that_nothing_stands_above_is_the_message():
+    assert without_appended("\n-- \nThe driver starts too late.").endswith("too late.")
+    assert own_paragraphs("\n-- \nThe driver starts too late.") == "The driver starts too late."
+
+
 def test_the_mark_of_a_changed_message_goes():
     assert without_appended("See you then <This message was edited>") == "See you then"
     assert without_appended("Bis dann! <Diese Nachricht wurde bearbeitet.>") == "Bis dann!"

@@ -165,14 +165,14 @@ def numbers(answer: Answer) -> dict:
     judged = pairs.probability[pairs.state != UNJUDGED]
     unjudged = answer.accounts[answer.accounts.problem != ""]
     problems = "; ".join(unjudged.problem)
-    few_queries = len(answer.queries) < ENOUGH or not answer.gallery.normalised
+    asked = len(answer.queries) if answer.gallery.beyond else len(answer.gallery)
     costs = answer.costs
     record = {
         "one_list": answer.is_one,
         "names_shown": bool(answer.shown_names),
         "threshold": costs.min_probability,
         "prior": answer.prior,
-        "is_prior_estimated": not few_queries,
+        "is_prior_estimated": asked >= ENOUGH,
         "false_link_cost": costs.false_accept / costs.miss,
         "highest_probability": answer.highest_probability,
         "supported_by": answer.supported_by,

@@ -223,10 +223,11 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
     assert "pairs.csv has all" not in visible(render(record))
 
 
-def test_the_guess_is_explained_as_it_was_made(answer, record):
-    page = visible(render(record))
-    assert "estimated from the posts of those that were asked about" in page
-    few = record | answer_page.numbers(replace(answer, queries=answer.queries[:29]))
+def test_the_guess_is_explained_as_it_was_made(answer, record, monkeypatch):
+    assert "estimated from the posts of this file" in visible(render(record))
+    assert answer_page.numbers(replace(answer, queries=["newcomer"]))["is_prior_estimated"]
+    monkeypatch.setattr(answer_page, "ENOUGH", len(answer.gallery) + 1)
+    few = record | answer_page.numbers(answer)
     page = visible(render(few | answer_page.said(few)))
     assert "always this one for fewer than 30 accounts" in page
 

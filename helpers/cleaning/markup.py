@@ -77,6 +77,21 @@ XML_HIDDEN = BBCODE_HIDDEN | {"attachments"}
 # a quote as Skype exports it, whose source and end are elements of their own
 SKYPE_TAG = re.compile(r"<(/?)(quote|legacyquote)(?:\s[^<>]*)?>")
 
+# the line above a quote in the plain text of a forum: "Originally Posted by Jane View Post", "Quote
+# from: Jane on May 2, 2009", "Jane, on 02 May 2009 - 10:15 AM, said:", "Zitat von Jane"
+QUOTE_WORD = r"(?:(?:quote|zitat|citation|cita|citazione|citaat|цитата):?\s*)"
+QUOTE_HEADER = re.compile(
+    rf"\s*{QUOTE_WORD}?(?:originally posted by|quote from:|zitat von|ursprünglich von"
+    r"|geschrieben von|envoyé par|citation de|iniciado por|originalmente (?:escrito|publicado) por"
+    r"|originariamente inviato da|oorspronkelijk geplaatst door|сообщение от)\s+\S.{0,80}"
+    r"|\s*\S.{0,60}, on .{4,40}, said:\s*",
+    re.I,
+)
+QUOTE_WORD_ALONE = re.compile(rf"\s*{QUOTE_WORD}", re.I)
+# the lines around a quote in the plain text of XenForo: "Jane said:", "Click to expand..."
+SAID = re.compile(r"\s*\S.{0,60}\ssaid:\s*(?:↑\s*)?")
+SAID_END = re.compile(r"\s*Click to expand(?:\.\.\.|…)\s*")
+
 # what each of the two below holds, and few other texts do
 QP_BYTE = re.compile(
     r"=(?:[c-fC-F][\da-fA-F]=[89abAB]|(?:92|B4|[EF][\dA-F])[a-z]|3D[\"'\s]|20$|\r?\n)", re.M
@@ -149,7 +164,7 @@ def plain_text(text: str) -> str:
         if decoded == text:
             break
         text = decoded
-    return without_appended(text)
+    return without_appended(_without_forum_quotes(text))
 
 
 def _without_layer(text):
@@ -178,6 +193,45 @@ def _without_layer(text):
     if "&" in text:
         text = ENTITY.sub(_character, text)
     return text
+
+
+def _without_forum_quotes(text):
+    """Return a post without the quotes that a forum's plain text has in it.
+
+    A quote reaches from its header to the next blank line, or to its end mark. Where there is
+    neither, nobody can say where the answer begins, and all from the header on is left out.
+    """
+    lines = text.split("\n")
+    ends = [i for i, line in enumerate(lines) if SAID_END.fullmatch(line)]
+    last_end = ends[-1] if ends else -1
+    kept_lines = []
+    i = 0
+    while i < len(lines):
+        length = _quote_length(lines, i, last_end)
+        if length and kept_lines and QUOTE_WORD_ALONE.fullmatch(kept_lines[-1]):
+            kept_lines.pop()
+        if not length:
+            kept_lines.append(lines[i])
+        i += max(length, 1)
+    return "\n".join(kept_lines)
+
+
+def _quote_length(lines, start, last_end):
+    """Return how many lines from ``start`` on are the quote of a forum, 0 for none."""
+    if start < last_end and SAID.fullmatch(lines[start]):
+        is_end = SAID_END.fullmatch
+    elif QUOTE_HEADER.fullmatch(lines[start]):
+        is_end = _is_blank
+    else:
+        return 0
+    for i in range(start + 1, len(lines)):
+        if is_end(lines[i]):
+            return i - start + 1
+    return len(lines) - start
+
+
+def _is_blank(line):
+    return not line.strip()
 
 
 def _is_json(text):

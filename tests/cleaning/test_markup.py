@@ -152,3 +152,30 @@ def test_the_time_is_linear(piece):
     for hostile in (text, f"<p>a{text}", f"{text}</b>b."):
         plain_text(hostile)
     assert time.perf_counter() - start < 5
+
+
+FORUM_QUOTES = {
+    "vBulletin": "Originally Posted by Jane\nher words\nand more\n\n",
+    "vBulletin, printed": "Quote:\nOriginally Posted by Jane Doe View Post\nher words\n\n",
+    "SMF": "Quote from: Jane on May 2, 2009, 10:15:00 AM\nher words\n\n",
+    "IPB": "Jane, on 02 May 2009 - 10:15 AM, said:\nher words\n\n",
+    "XenForo": "Jane said: ↑\nher words\n\nin two paragraphs\nClick to expand...\n",
+    "German": "Zitat:\nZitat von Jane\nher words\n \n",
+}
+
+
+@pytest.mark.parametrize("forum", FORUM_QUOTES)
+def test_quotes_in_the_plain_text_of_forums_are_left_out(forum):
+    own = "She said: it is so.\n\nA quote from the manual:\ndo it."
+    assert plain_text(f"Well.\n{FORUM_QUOTES[forum]}{own}") == f"Well.\n{own}"
+
+
+def test_of_a_quote_without_an_end_all_is_left_out():
+    assert plain_text("I do not.\nOriginally Posted by Jane\nher words\nwhose?") == "I do not."
+
+
+def test_many_quotes_take_linear_time():
+    begin = time.perf_counter()
+    plain_text("Jane said:\n" * 50_000 + "Click to expand...")
+    plain_text("Jane said:\nClick to expand...\n" * 50_000)
+    assert time.perf_counter() - begin < 5

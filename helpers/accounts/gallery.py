@@ -135,12 +135,15 @@ class AccountGallery:
         ValueError
             Times are given and the gallery has none, or the reverse; or a query has no post left.
         """
+        return whole_accounts(self._own_words(posts, times, topics))
+
+    def _own_words(self, posts, times, topics):
+        """Return a store of queries, without the passages that stand in other posts, too."""
         if self.hours != (times is not None):
             with_times = "with" if self.hours else "without"
             raise ValueError(f"the gallery was made {with_times} times: ask it in the same way")
-        samples = samples_of(posts, self.encoder.tokenizer, times, topics)
-        store, _ = without_passages(samples.store, self.encoder.kinds, self.passages)
-        return whole_accounts(store)
+        samples = samples_of(posts, self.encoder.tokenizer, times, topics, may_be_empty=True)
+        return without_passages(samples.store, self.encoder.kinds, self.passages)[0]
 
     @cached_property
     def passages(self) -> np.ndarray:
@@ -367,10 +370,28 @@ class AccountGallery:
         ``target``, ``score``, ``llr``, ``probability``, ``query_posts``, ``target_posts`` of the
         most likely account. ``answer`` is this account if its probability reaches the threshold;
         else "undecided" if it is more likely than nobody; else "nobody of these". It is "cannot be
-        judged", without probabilities, where none would hold for the query.
+        judged", without probabilities, where none would hold for the query, or where no post is
+        left of it, since all its words stand in posts of the gallery or of other queries.
         """
-        if not isinstance(queries, Samples):
-            queries = self.queries(queries, times, topics)
+        if isinstance(queries, Samples):
+            return self._answers(queries, names, costs)
+        store = self._own_words(queries, times, topics)
+        count = store.posts_per_author()
+        if names is None:
+            names = [f"query {number}" for number in range(len(count))]
+        if len(names) != len(count):
+            raise ValueError(f"{len(count)} queries have {len(names)} names")
+        able = np.flatnonzero(count)
+        if not len(able):
+            raise ValueError("no query has a post of its own words")
+        samples = Samples(store, store.author_offsets[able], count[able], able)
+        answers = self._answers(samples, [names[number] for number in able], costs)
+        answers = answers.set_index(able).reindex(range(len(count)))
+        answers["answer"] = answers["answer"].fillna(UNJUDGED)
+        return answers.assign(query=names, query_posts=count, threshold=costs.min_probability)
+
+    def _answers(self, queries, names, costs):
+        """Return the answers of :meth:`link` to samples."""
         ranking = self.rank(queries, names, 1, costs)
         is_nobody = ranking.target == NOBODY
         number = is_nobody.cumsum().shift(fill_value=0)  # of the query, whose last row is nobody's

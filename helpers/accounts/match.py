@@ -242,7 +242,7 @@ def _answer_of_one(posts, encoder, question, said):
         prior,
         costs,
         gallery.highest_probability(costs),
-        _with_states(pairs, accounts, listed, costs),
+        _with_states(pairs, [accounts, accounts], listed, costs),
         accounts,
         unknown,
         choice,
@@ -309,25 +309,23 @@ def _accounts_of_one(gallery, nobody, pairs, equal):
     likely = pairs[pairs.probability >= LEAST_PROBABILITY]
     names = list(dict.fromkeys([*nobody.index, *likely.account_a, *likely.account_b]))
     frame = _accounts(gallery, LISTS[0], nobody).set_index("account", drop=False).loc[names]
-    tokens = token_counts(gallery.accounts(names))
-    more = np.select(
-        [frame.posts < MIN_POSTS_TO_JUDGE, tokens < MIN_TOKENS_TO_JUDGE, frame.account.isin(equal)],
-        [FEW_POSTS.format(MIN_POSTS_TO_JUDGE), FEW_WORDS, EQUALLY_LIKELY],
-        "",
-    )
-    problems = ["; ".join(filter(None, pair)) for pair in zip(frame.problem, more)]
-    return frame.assign(problem=problems).reset_index(drop=True)
+    frame.loc[frame.account.isin(equal) & (frame.problem == ""), "problem"] = EQUALLY_LIKELY
+    return frame.reset_index(drop=True)
 
 
 def _accounts(gallery, letter, nobody):
     """Return the table of all accounts of a gallery, see :class:`Answer`."""
+    posts = gallery.targets.count
+    has_few = [posts < MIN_POSTS_TO_JUDGE, token_counts(gallery.targets) < MIN_TOKENS_TO_JUDGE]
+    few = np.select(has_few, [FEW_POSTS.format(MIN_POSTS_TO_JUDGE), FEW_WORDS], "")
+    problems = ["; ".join(filter(None, pair)) for pair in zip(gallery.problems, few)]
     return pd.DataFrame(
         {
             "list": letter,
             "account": gallery.names,
-            "posts": gallery.targets.count,
+            "posts": posts,
             "language": gallery.languages,
-            "problem": gallery.problems,
+            "problem": problems,
             "nobody": nobody.reindex(gallery.names).to_numpy(),
         }
     )
@@ -336,17 +334,18 @@ def _accounts(gallery, letter, nobody):
 def _with_states(pairs, accounts, decisions, costs):
     """Add state, reason, and what was said about a pair; sort the pairs by state, then as likely.
 
-    Pairs of the highest possible probability are told apart by their scores.
+    ``accounts`` are the tables of the accounts of both sides. Pairs of the highest possible
+    probability are told apart by their scores.
     """
     said = decisions[[*SIDES, "decision", "note"]]
     reverse = said.rename(columns=dict(zip(SIDES, SIDES[::-1])))
     said = pd.concat([said, reverse]).drop_duplicates(SIDES, keep="last")
     frame = pairs.merge(said, "left", SIDES).fillna({"decision": "", "note": ""})
-    problem_of = accounts[accounts.problem != ""].set_index("account").problem.to_dict()
-    frame["reason"] = [
-        "; ".join(f"{name}: {problem_of[name]}" for name in pair if name in problem_of)
-        for pair in zip(frame.account_a, frame.account_b)
-    ]
+    reasons = []
+    for side, of_list in zip(SIDES, accounts, strict=True):
+        problem = frame[side].map(of_list.set_index("account").problem).fillna("")
+        reasons.append(problem.where(problem == "", frame[side] + ": " + problem))
+    frame["reason"] = ["; ".join(filter(None, pair)) for pair in zip(*reasons)]
     is_state = [
         frame.reason != "",
         frame.probability >= costs.min_probability,
@@ -437,7 +436,7 @@ def _answer_of_two(lists, encoder, question, said):
         overlap,
         costs,
         highest,
-        _with_states(pairs, accounts[0].head(0), listed, costs),
+        _with_states(pairs, accounts, listed, costs),
         pd.concat(accounts, ignore_index=True),
         unknown,
         choice,

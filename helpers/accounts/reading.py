@@ -1,6 +1,7 @@
 """Read own posts: a file with columns of any name becomes accounts, cleaned as in notebook 01."""
 
 import shutil
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from ..cleaning.authors import is_placeholder
 from ..core.artifacts import folder_lock, is_current, note, verify_checksum
 from ..core.paths import Run
 from ..corpus.collection import CollectConfig, collect, parts_folder
@@ -435,16 +437,22 @@ def _say_guests(location, columns, author):
 
 
 def _check_shared_names(location, columns, author):
-    """Raise ValueError where a guessed column has fewer names than a column of ids has ids."""
+    """Raise ValueError where a name of a guessed column has several ids in a column of ids."""
     for column in columns:
         if column.lower() not in ID_NAMES or column == author:
             continue
-        shared = len(author_names(location, column)) - len(author_names(location, author))
-        if shared > 0:
+        ids = Counter()
+        for pair in author_names(location, [author, column]):
+            name, _, account = pair.rpartition("/")
+            if account and not is_placeholder(name):
+                ids[name] += 1
+        shared = [name for name, number in ids.items() if number > 1]
+        if shared:
             raise ValueError(
-                f"{Path(location).name}: the column {column} has {shared:,} ids more than {author} "
-                f"has names, so accounts share a name: say --author {column}, or --author {author} "
-                "where one name is one person"
+                f"{Path(location).name}: {len(shared):,} of the names in the column {author} have "
+                f"several ids in {column} ({shared[0]!r} has {ids[shared[0]]:,}), so accounts "
+                f"share a name: say --author {column}, or --author {author} where one name is one "
+                "person"
             )
 
 

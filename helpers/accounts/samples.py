@@ -24,7 +24,11 @@ Posts = Sequence[Sequence[str]]  # one list of texts per account, oldest first
 
 
 def samples_of(
-    posts: Posts, tokenizer, times: Sequence | None = None, topics: Sequence | None = None
+    posts: Posts,
+    tokenizer,
+    times: Sequence | None = None,
+    topics: Sequence | None = None,
+    may_be_empty: bool = False,
 ) -> Samples:
     """Make one sample of each account's texts, cleaned as notebook 01 cleans them.
 
@@ -43,6 +47,8 @@ def samples_of(
     topics : sequence, optional
         one list per account with the topic of each post, such as its room; None for a topic that
         is not known.
+    may_be_empty : bool
+        whether an account may be without a post after cleaning; its sample is then empty.
 
     Returns
     -------
@@ -85,7 +91,9 @@ def samples_of(
         topic=topic[is_kept],
         author_offsets=kept_before[account_ends],
     )
-    return spread_posts(store, whole_accounts(store).authors)
+    if not may_be_empty:
+        whole_accounts(store)
+    return spread_posts(store, np.arange(len(posts)))
 
 
 def _check_lists(posts, times, topics) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from helpers.accounts import commands, match, page, reading
 from helpers.accounts.encoder import ENOUGH
 from helpers.accounts.evidence import pair_evidence
-from helpers.accounts.gallery import LINK_COSTS
+from helpers.accounts.gallery import LINK_COSTS, UNJUDGED
 from helpers.accounts.match import LEAST_PROBABILITY, LINKED, Question, answer_question
 from helpers.accounts.page import render
 from helpers.accounts.scoring import ScoringConfig
@@ -148,6 +148,20 @@ def test_strangers_are_not_linked(encoder, posts):
     sides = [subset_of_accounts(posts[0], only_a), subset_of_accounts(posts[1], only_b)]
     assert min(len(only_a), len(only_b)) >= ENOUGH
     assert len(linked_of(ask(encoder, sides))) <= min(len(only_a), len(only_b)) / 200
+
+
+def test_accounts_of_few_posts_cannot_be_judged(encoder, posts, matched, monkeypatch):
+    """The same name may be of few posts in one list only."""
+    name = names_of(linked_of(matched))[0][0]
+    counts = matched.accounts[matched.accounts.account == name].posts
+    monkeypatch.setattr(match, "MIN_POSTS_TO_JUDGE", counts.max())
+    accounts = ask(encoder, posts).accounts
+    assert (accounts.problem != "").tolist() == (accounts.posts < counts.max()).tolist()
+    pairs = ask(encoder, posts).pairs
+    few = pairs[["posts_a", "posts_b"]].min(axis=1) < counts.max()
+    assert few.any() and not few.all()
+    assert (pairs.state == UNJUDGED).tolist() == few.tolist()
+    assert (pairs.reason != "").tolist() == few.tolist()
 
 
 def test_few_accounts_are_refused(encoder, posts):

@@ -76,11 +76,6 @@ def test_signs_are_in_as_many_posts_as_a_search_finds(answer, record):
     assert signs > 50
 
 
-def test_nothing_of_the_demo_stands_on_the_page(record):
-    page = visible(render(record))
-    assert "invented" not in page and "banned" not in page and "Exercises" not in page
-
-
 def test_hostile_names_and_posts_are_only_text(record):
     pairs = [
         pair | {"a": HOSTILE, "key_a": HOSTILE, "note": HOSTILE, "decision": "later"}
@@ -131,22 +126,6 @@ def test_how_often_a_link_is_wrong_is_said_or_why_not(record):
     assert "None of them was linked with its own half" in text
     text = visible(render(record | {"link_errors": None}))
     assert "cannot be said for this file. The test needs 30 accounts" in text
-
-
-@pytest.mark.parametrize(
-    "count, step",
-    [
-        (LINKED, "Read the posts of each linked pair below"),
-        (LIKELY, "Likely pairs are a reason to look, not to act"),
-        (NOT_LINKED, "say so with the option --prior"),
-        (UNJUDGED, "Nothing here is a reason to act"),
-    ],
-)
-def test_the_next_step_follows_from_the_states(record, count, step):
-    counts = dict.fromkeys(record["counts"], 0) | {count: 2}
-    page = visible(render(record | {"counts": counts, "highest_probability": 0.1}))
-    assert step in page
-    assert ("Decide at each pair below" in page) == (count != UNJUDGED)
 
 
 def test_probabilities_are_never_rounded_to_certainty():
@@ -202,15 +181,6 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
     page = visible(render(record | {"counts": record["counts"] | more}))
     assert "4 more pairs are linked or likely: pairs.csv has all." in page
     assert "pairs.csv has all" not in visible(render(record))
-
-
-def test_the_guess_is_explained_as_it_was_made(answer, record, monkeypatch):
-    assert "estimated from the posts of this file" in visible(render(record))
-    assert answer_page.numbers(replace(answer, queries=["newcomer"]))["is_prior_estimated"]
-    monkeypatch.setattr(answer_page, "ENOUGH", len(answer.gallery) + 1)
-    few = record | answer_page.numbers(answer)
-    page = visible(render(few | answer_page.said(few)))
-    assert "always this one for fewer than 30 accounts" in page
 
 
 def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer, record):

@@ -89,8 +89,10 @@ def test_without_times_is_asked_for_with_none(tmp_path):
     assert reading.column_types(str(tmp_path / "b.csv"), {"time": "none"})["time"] == "none"
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.bz2", "tsv.xz", "jsonl.zst"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    "ending, encoding",
+    [("csv.gz", "utf-16"), ("csv.bz2", "utf-8"), ("tsv.xz", "utf-8"), ("jsonl.zst", "utf-16")],
+)
 def test_columns_and_names_of_packed_files(tmp_path, ending, encoding):
     frame = written(tmp_path / "a.csv")
     text = (tmp_path / "a.csv").read_text("utf-8")
@@ -105,7 +107,7 @@ def test_columns_and_names_of_packed_files(tmp_path, ending, encoding):
     assert set(author_names(str(path), "user")) == set(frame.user)
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
 def test_all_kinds_of_files(tmp_path, kind, encoder):
     path = tmp_path / f"posts.{kind}"
     frame = written(path)

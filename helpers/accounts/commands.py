@@ -53,10 +53,10 @@ def encode(options: Namespace) -> None:
         with write_target(options.out) as partial:
             frame.to_parquet(partial, index=False)
     print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {options.out}")
-    left_out = page.set_aside_record(posts.set_aside.assign(list=""))
-    left_out = [group["sentence"] for group in left_out]
-    for sentence in [*page.sentences("passages", page.read_record(posts)), *left_out]:
+    for sentence in page.sentences("passages", page.read_record(posts)):
         print(sentence)
+    for group in page.set_aside_record(posts.set_aside.assign(list="")):
+        print(group["sentence"])
 
 
 def mine(options: Namespace) -> None:

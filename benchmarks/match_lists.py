@@ -21,6 +21,7 @@ from helpers.core import results
 from helpers.evaluation import lists as drawn_lists
 from helpers.evaluation import ranking
 from helpers.evaluation.bootstrap import metric_table
+from helpers.evaluation.matching import MatchConfig
 
 DRAWS = {1.0: 1, 0.5: 20, 0.1: 100, 0.01: 100}  # overlap: number of pairs of lists
 MEAN_PROBABILITY = 0.9  # of the likeliest answers whose precision is measured
@@ -62,7 +63,7 @@ def measure(
     file : the folder of measurements
     split : name of the accounts
     """
-    line = encoder.uses["gallery"].match
+    line = MatchConfig(**encoder.card["lines"]["gallery"])
     about = {"split": split, "sample_size": POSTS, "max_tokens": MAX_TOKENS}
     for overlap, count in DRAWS.items():
         protocol = "matched" if overlap == 1 else f"matched, overlap {overlap:g}"

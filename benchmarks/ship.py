@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from fitting import USES, fit_encoder, fit_use, save
 
-from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, USES, AuthorEncoder
+from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.passages import without_passages
 from helpers.accounts.samples import halves
@@ -54,14 +55,14 @@ def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
     train = built(tokenizer, run.posts / "train.parquet", tokens / "train")
     dev = built(tokenizer, run.posts / "dev.parquet", tokens / "dev")
     trained = load_trained(run.models / stream, open_store(run.tokens / "train"))
-    return AuthorEncoder.fit(trained.encoder, train, dev, tokenizer)
+    return fit_encoder(trained.encoder, train, dev, tokenizer)
 
 
 def calibrated_anew(run: Run, encoder: AuthorEncoder, folder: Path) -> AuthorEncoder:
     """Fit the uses of an encoder anew on a run's dev posts; its members stay as they are."""
     place = folder.parent / f"{folder.name}-dev"
     dev = built(encoder.tokenizer, run.posts / "dev.parquet", place)
-    uses = {use: encoder.fit_use(use, dev) for use in USES}
+    uses = {use: fit_use(encoder, use, dev) for use in USES}
     return AuthorEncoder(encoder.tokenizer, encoder.members, uses, encoder.card)
 
 
@@ -79,7 +80,7 @@ def measure_sizes(encoder: AuthorEncoder, store: TokenStore, split: str, file: P
     model = encoder.model(True, False)
     about = {"protocol": "own accounts, sizes", "split": split, "max_tokens": MAX_TOKENS}
     for size in SIZES:
-        first, last = halves(store, size, size, distant=True)
+        first, last = halves(store, size, size)
         order = np.random.default_rng(0).permutation(len(first))
         for accounts in (*GALLERIES, len(first)):
             if not ENOUGH <= accounts <= len(first):
@@ -227,16 +228,12 @@ def main() -> None:
     options = parser.parse_args()
     run, folder = Run(options.run), Path(options.folder)
     if not (folder / "model.json").exists():
-        make(
-            run,
-            options.stream,
-            tokenizers.load_tokenizer(options.tokenizer or run.tokenizer),
-            folder,
-        ).save(folder)
+        tokenizer = tokenizers.load_tokenizer(options.tokenizer or run.tokenizer)
+        save(make(run, options.stream, tokenizer, folder), folder)
     encoder = AuthorEncoder.load(folder)
     if options.calibrate:
         encoder = calibrated_anew(run, encoder, folder)
-        encoder.save(folder)
+        save(encoder, folder)
     measurements = Path(options.results).with_suffix("")
     with encoder.model(True, True).inference():  # the network prepares once for all measurements
         for each in options.on:

@@ -18,8 +18,15 @@ __getattr__, __dir__ = front_door(
         ".match": ["LINKED", "Question", "answer_question"],
         ".passages": ["without_passages"],
         ".reading": ["QUERIES", "read_posts", "tokenise_posts"],
-        ".samples": ["samples_of", "spread_posts", "texts_of", "whole_accounts", "with_signatures"],
-        ".templates": ["sentences"],
-        ".validation": ["rank_after_obfuscation", "rank_by_sample_size"],
+        ".page": ["sentences"],
+        ".samples": [
+            "halves",
+            "last_posts",
+            "samples_of",
+            "spread_posts",
+            "texts_of",
+            "whole_accounts",
+        ],
+        ".validation": ["compare_with_tfidf"],
     },
 )

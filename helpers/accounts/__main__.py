@@ -16,7 +16,7 @@ from ..core.paths import PROGRAM
 COMMANDS = {  # command -> its positional arguments, and what it does
     "encode": ("posts out", "write the vectors of all accounts to a Parquet file"),
     "match": (
-        "posts [others]",
+        "posts others",
         "tell which accounts of two lists belong to one person, all decided together",
     ),
     "mine": ("posts", "find accounts that may be one person's, and make a page of the answer"),
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, (arguments, purpose) in COMMANDS.items():
         add = commands.add_parser(name, help=purpose, description=purpose).add_argument
         for argument in arguments.split():
-            add(argument.strip("[]"), nargs="?" if argument.startswith("[") else None)
+            add(argument)
         _add_options(name, add)
     return parser
 
@@ -74,7 +74,6 @@ def _add_options(name, add) -> None:
     add("--accounts", nargs="*", default=[], help=accounts_help)
     add("--decisions", help="a CSV file of pairs that are known: account_a, account_b, decision")
     if name == "match":
-        add("--side", help="one file's column with two values, one for each list")
         overlap_help = "share of the shorter list that has a partner (estimated)"
         add("--overlap", type=float, default=0.0, help=overlap_help)
     if name == "mine":

@@ -10,16 +10,12 @@ import pandas as pd
 from ..core import paths
 from ..core.artifacts import folder_lock
 from ..core.files import check_target, write_target
-from ..core.progress import progress_bar
-from ..corpus.loss_lines import NAME_FORMS, name_forms
-from ..sources.table import author_names, column_names
 from . import page, reading
-from .decisions import find_same_texts, own_names, read_decisions
+from .decisions import find_same_texts, read_decisions
 from .encoder import AuthorEncoder
-from .match import LINKED, Question, answer_question
+from .match import LIKELY, LINKED, SIDES, Question, answer_question, comparable_lists
 from .reading import NO_TIMES, USUAL_NAMES
 from .samples import spread_posts
-from .two_lists import comparable_lists
 
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 MAX_ROWS = 50  # of a printed table
@@ -45,12 +41,11 @@ def encode(options: Namespace) -> None:
     check_target(options.out, [options.posts], options.force)
     encoder = AuthorEncoder.load(options.encoder)
     with _folders(options.run):
-        posts, names = _read(options, options.posts, options.run, encoder)
+        posts = _read(options, options.posts, options.run, encoder)
         samples = spread_posts(posts.store)
-        accounts = posts.names[samples.authors]
         frame = pd.DataFrame(
             {
-                "account": [names.get(account, account) for account in accounts],
+                "account": posts.names[samples.authors],
                 "posts": samples.count,
                 "vector": list(encoder.vectors(samples, posts.hours)),
             }
@@ -58,10 +53,10 @@ def encode(options: Namespace) -> None:
         with write_target(options.out) as partial:
             frame.to_parquet(partial, index=False)
     print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {options.out}")
-    left_out = page.set_aside_record(posts.set_aside.assign(list=""), names)
-    left_out = [group["sentence"] for group in left_out]
-    for sentence in [*page.sentences("passages", page.read_record(posts)), *left_out]:
+    for sentence in page.sentences("passages", page.read_record(posts)):
         print(sentence)
+    for group in page.set_aside_record(posts.set_aside.assign(list="")):
+        print(group["sentence"])
 
 
 def mine(options: Namespace) -> None:
@@ -75,11 +70,11 @@ def mine(options: Namespace) -> None:
     question = Question.of(
         {"accounts": tuple(options.accounts), "k": options.k, "prior": options.prior}, "mine"
     )
-    _answer(options, question, {options.run: (options.posts, {})})
+    _answer(options, question, {options.run: options.posts})
 
 
 def match(options: Namespace) -> None:
-    """Answer which accounts of two files, or of two sides of one, may be one person's.
+    """Answer which accounts of two files may be one person's.
 
     Raises
     ------
@@ -90,98 +85,41 @@ def match(options: Namespace) -> None:
     question = Question.of(
         {"accounts": tuple(options.accounts), "overlap": options.overlap}, "match"
     )
-    folders = (f"{options.run}-a", f"{options.run}-b")
-    _answer(options, question, dict(zip(folders, _sides(options), strict=True)))
+    files = {f"{options.run}-a": options.posts, f"{options.run}-b": options.others}
+    _answer(options, question, files)
 
 
-def _sides(options):
-    """Return for each list its file, and which rows of it are read: {column: value}, or all."""
-    if bool(options.others) == bool(options.side):
-        raise ValueError(
-            "name two files; or one file and, with --side, its column that says who is in which "
-            "list"
-        )
-    if options.others:
-        return [(options.posts, {}), (options.others, {})]
-    location = str(Path(options.posts).absolute())
-    columns = column_names(location)
-    if options.side not in columns:
-        raise ValueError(
-            f"{options.posts} has no column {options.side!r}; it has {', '.join(columns)}"
-        )
-    all_values = author_names(location, options.side)
-    values = [value for value in all_values if value.strip()]
-    if len(values) < len(all_values):
-        print(
-            f"Rows of {Path(location).name} without a value of {options.side} are in neither list "
-            "and are not read."
-        )
-    if len(values) != 2:
-        shown = [repr(value) for value in values[:5]]
-        if len(values) > len(shown):
-            shown.append("...")
-        raise ValueError(
-            f"the column {options.side!r} must have two values, one for each list; it has "
-            f"{len(values)}: {', '.join(shown)}"
-        )
-    return [(options.posts, {options.side: value}) for value in values]
-
-
-def _answer(options, question, sides):
-    """Write and print the answer about the lists ``sides``: folder -> file, which rows of it."""
+def _answer(options, question, files):
+    """Write and print the answer about lists; ``files`` maps the folder of each to its file."""
     decisions = None
     if options.decisions:
         decisions = read_decisions(options.decisions)
     encoder = AuthorEncoder.load(options.encoder)
     run = paths.Run(options.run)
-    lists = []
-    names = {}
-    files = []
-    with _folders(options.run, *sides):
-        for folder, (location, where) in sides.items():
-            posts, names_of_file = _read(options, location, folder, encoder, where)
-            lists.append(posts)
-            names |= names_of_file
-            of_rows = [f" where {column} is {value}" for column, value in where.items()]
-            files.append(Path(location).name + "".join(of_rows))
+    with _folders(options.run, *files):
+        lists = [_read(options, path, folder, encoder) for folder, path in files.items()]
         if len(lists) == 2:
             lists = comparable_lists(*lists, encoder.kinds)
         same_texts = find_same_texts(*lists, decisions=decisions)
-        for sentence in page.same_texts_record(same_texts, names)["sentences"][:1]:
+        for sentence in page.same_texts_record(same_texts)["sentences"][:1]:
             print(sentence)
         answer = answer_question(lists[0], encoder, question, decisions, *lists[1:])
-        answer = replace(answer, same_texts=same_texts, shown_names=names)
-        links = answer.new_pairs[answer.new_pairs.state == LINKED]
-        page.log_answer(run, answer.queries, links)
-        record = page.answer_record(answer, files, options.encoder, _evidence_bar)
-        path = page.write_page(answer, record, run.folder)
-    _print_answer(answer, record, question.accounts)
-    print(f"page: {paths.display_path(path)}")
-
-
-def _print_answer(answer, record, accounts):
-    """Print what a record says, and the pairs of the accounts that the user named."""
-    said = list(record["unknown"])
+        answer = replace(answer, same_texts=same_texts)
+        names = [Path(path).name for path in files.values()]
+        record = page.answer_record(answer, names, options.encoder)
+        report = page.write_page(answer, record, run.folder)
+    said = [*record["unknown"], *record["headline"], *record["sentences"], *record["asked"]]
     for of_list in record["lists"]:
         said += page.sentences("passages", of_list)
-    said += [record["headline"], *record["sentences"]]
-    is_all = len(answer.queries) == answer.compared_accounts or accounts
-    if not (answer.is_one and is_all):
-        said += record["asked"]
     said += [group["sentence"] for group in record["set_aside"]]
-    if not answer.is_one:
-        said += [*record["decided"], *record["fitted_on"], *record["assumed"]]
-    for sentence in said:
+    for sentence in [*said, *record["fitted_on"], *record["assumed"]]:
         print(sentence)
-
-    pairs = answer.new_pairs
-    if accounts:
-        pairs = pairs[pairs[["account_a", "account_b"]].isin(answer.queries).any(axis=1)]
-    elif answer.is_one:
-        return
-    else:
-        pairs = pairs.drop_duplicates("account_a")
-    print(f"\n{table(page.pairs_table(answer).loc[pairs.index])}\n{CARE}\n")
+    pairs = answer.pairs
+    is_shown = pairs.state.isin([LINKED, LIKELY])
+    if question.accounts:
+        is_shown = pairs[SIDES].isin(answer.queries).any(axis=1)
+    print(f"\n{table(page.printable_names(pairs[is_shown]))}\n{CARE}\n")
+    print(f"page: {paths.display_path(report)}")
 
 
 def table(pairs: pd.DataFrame) -> str:
@@ -193,20 +131,12 @@ def table(pairs: pd.DataFrame) -> str:
         PRINTED_COLUMNS, with the names to show
     """
     if pairs.empty:
-        return "No pair has a probability of 1% or more."
+        return "No pair is linked or likely."
     rows = pairs.head(MAX_ROWS)[PRINTED_COLUMNS]
-    probability = rows.probability.map("{:.3f}".format)
-    # none is rounded to certainty
-    rows = rows.assign(probability=probability.mask(rows.probability > 0.999, ">0.999"))
-    lines = rows.to_string(index=False)
+    lines = rows.assign(probability=rows.probability.map(page.percent)).to_string(index=False)
     if len(pairs) > len(rows):
         lines += f"\n... and {len(pairs) - len(rows):,} more"
     return lines
-
-
-def _evidence_bar(pairs):
-    """Show a bar while the evidence of pairs is collected."""
-    return progress_bar(pairs, desc="evidence", unit="pair", delay=2)
 
 
 @contextmanager
@@ -218,20 +148,16 @@ def _folders(*runs):
         yield
 
 
-def _read(options, location, run, encoder, where=None):
-    """Return the posts of a file, and a dict pseudonym -> name to show, empty without --names."""
+def _read(options, location, run, encoder):
+    """Return the posts of a file."""
     location = str(Path(location).absolute())
     columns = {kind: getattr(options, kind) for kind in USUAL_NAMES}
     columns = {kind: column for kind, column in columns.items() if column}
-    posts = reading.read_posts(paths.Run(run), location, encoder, columns, where=where)
+    posts = reading.read_posts(paths.Run(run), location, encoder, columns, not options.names)
     if posts.card["columns"]["time"] is None and options.time != NO_TIMES:
         print(
             f"{Path(location).name}: no column is known to hold times (date, created_at ...), "
             "so the order of the rows counts as that of time and hours say nothing. Say --time "
             "<column> if there is one."
         )
-    if not options.names:
-        return posts, {}
-    if posts.card.get(NAME_FORMS):
-        posts.card["name_forms"] = name_forms(location, posts.card["columns"]["author"])
-    return posts, own_names(location, columns)
+    return posts

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ..cleaning.authors import pseudonym_key, pseudonymiser
 from ..core.artifacts import folder_lock
@@ -22,11 +20,10 @@ from ..core.files import check_readable
 from ..corpus.posts_table import open_database
 from ..corpus.shared_texts import COLUMNS as TEXT_COLUMNS
 from ..corpus.shared_texts import pairs_with_same_texts
-from ..sources.table import author_names
 from ..sources.text_rows import csv_rows
 from ..tokens.batch import Samples
-from .reading import FEWER_QUERIES, FULL_GALLERY, QUERIES, OwnPosts, column_types
-from .samples import MIN_POSTS, spread_posts
+from .reading import FEWER_QUERIES, FULL_GALLERY, QUERIES, OwnPosts
+from .samples import spread_posts
 from .unjudged import REASONS
 
 COLUMNS = ("account_a", "account_b", "decision", "who", "when", "note")
@@ -69,97 +66,68 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
             f"{path} has no column {', '.join(missing)}: a file of decisions has the columns "
             f"{', '.join(COLUMNS)}"
         )
-    place = {column: header.index(column) for column in COLUMNS if column in header}
-    empty = dict.fromkeys(COLUMNS, "")
-    decisions = []
-    for row in rows:
-        if not any(map(str.strip, row)):  # a spreadsheet leaves such rows at the end
-            continue
-        values = {column: unescape_formula(row[place[column]].strip()) for column in place}
-        values["decision"] = values["decision"].lower()
-        decisions.append(empty | values)
     if broken_rows["broken_row"] or broken_rows["truncated_file"]:
         raise ValueError(f"{path} has a broken row: no decision may be lost, so mend it first")
-    frame = pd.DataFrame(decisions, columns=COLUMNS, dtype=object)
-    _check_rows(path, frame)
-    _check_contradictions(path, frame)
+    frame = pd.DataFrame(rows, columns=header, dtype=object).reindex(columns=COLUMNS, fill_value="")
+    for column in COLUMNS:
+        frame[column] = [unescape_formula(value.strip()) for value in frame[column]]
+    frame["decision"] = [decision.lower() for decision in frame.decision]
+    is_empty = (frame == "").all(axis=1)  # a spreadsheet leaves such rows at the end
+    frame = frame[~is_empty].reset_index(drop=True)
+    for row in frame.itertuples():
+        if row.decision not in DECISIONS:
+            raise ValueError(
+                f"{path}, decision {row.Index + 1}: {row.decision!r} is none of "
+                f"{', '.join(DECISIONS)}"
+            )
+        if not row.account_a or not row.account_b:
+            raise ValueError(f"{path}, decision {row.Index + 1}: an account is missing")
     return frame
 
 
-def _pairs(decisions):
-    """Return the pair of pseudonyms of each decision; some rows may have names, some pseudonyms."""
-    accounts = {*decisions.account_a, *decisions.account_b}
-    pseudonym = {account: pseudonym_of(account) for account in accounts}
-    written = accounts.intersection(pseudonym.values())  # accounts that other rows call by name
-    pseudonym |= {account: account for account in written}
-    rows = zip(decisions.account_a, decisions.account_b, strict=True)
-    return [frozenset([pseudonym[left], pseudonym[right]]) for left, right in rows]
-
-
-def _check_rows(path, frame):
-    """Raise ValueError where a row has no account, or no decision that is known."""
-    for number, row in enumerate(frame.itertuples(index=False), 1):
-        if row.decision not in DECISIONS:
-            raise ValueError(
-                f"{path}, decision {number}: {row.decision!r} is none of {', '.join(DECISIONS)}"
-            )
-        if not row.account_a or not row.account_b:
-            raise ValueError(f"{path}, decision {number}: an account is missing")
-
-
-def _check_contradictions(path, frame):
-    """Raise ValueError where a pair, in either order, is decided as the same and as different."""
-    decision_of_pair = {}
-    decided = frame[frame.decision != LATER]
-    for row, pair in zip(decided.itertuples(), _pairs(decided), strict=True):
-        if decision_of_pair.setdefault(pair, row.decision) != row.decision:
-            raise ValueError(
-                f"{path} says of {row.account_a} and {row.account_b} both {SAME!r} and "
-                f"{DIFFERENT!r}: keep one"
-            )
-
-
-def check_chains(decisions: pd.DataFrame) -> None:
-    """Refuse two accounts of one list that are two people, and are joined over other accounts.
+def accounts_of_one(same: Iterable[tuple]) -> dict:
+    """Map each account of some pairs to all accounts of its person, in their order.
 
     Parameters
     ----------
-    decisions : DataFrame
-        result of :func:`read_decisions`, about accounts of one list
+    same : iterable of tuple
+        pairs of accounts that are one person's; a chain of them is one person
+    """
+    accounts = {}
+    for left, right in same:
+        members = sorted({*accounts.get(left, [left]), *accounts.get(right, [right])})
+        accounts |= dict.fromkeys(members, members)
+    return accounts
+
+
+def check_decisions(listed: pd.DataFrame, is_one: bool) -> None:
+    """Refuse two people who are one by other decisions, perhaps over a chain of accounts.
+
+    Parameters
+    ----------
+    listed : DataFrame
+        result of :func:`listed_decisions`
+    is_one : bool
+        whether both accounts of each pair are of one list
 
     Raises
     ------
     ValueError
-        Where a chain of pairs that are the same joins a pair that is different.
+        Where decisions contradict each other.
     """
-    decided = decisions[decisions.decision != LATER]
-    if decided.empty:
-        return
-    pairs = _pairs(decided)
-    accounts = sorted(set().union(*pairs))
-    same = [sorted(pair) for pair, said in zip(pairs, decided.decision) if said == SAME]
-    person = dict(zip(accounts, _persons(accounts, same), strict=True))
-    for row, pair in zip(decided.itertuples(), pairs, strict=True):
-        if row.decision == DIFFERENT and len(pair) == 1:
+    of_second = 0 if is_one else 1
+    first = [(0, name) for name in listed.account_a]
+    second = [(of_second, name) for name in listed.account_b]
+    pairs = list(zip(first, second, listed.decision))
+    accounts = accounts_of_one(pair[:2] for pair in pairs if pair[2] == SAME)
+    for left, right, decision in pairs:
+        if decision == DIFFERENT and right in accounts.get(left, [left]):
             raise ValueError(
-                f"the decisions say that {row.account_a} and {row.account_b} are two people, but "
-                "these names differ only in case or form and are one account here: give one of "
-                "them another name in the file of posts"
+                f"the decisions say that {left[1]} and {right[1]} are two people, and that they "
+                "are one: by another row, over a chain of rows, or because their names differ only "
+                "in case or form and are one account here. Change a row, or a name in the file of "
+                "posts"
             )
-        if row.decision == DIFFERENT and len({person[account] for account in pair}) == 1:
-            raise ValueError(
-                f"the decisions say that {row.account_a} and {row.account_b} are two people, but "
-                f"pairs that they call {SAME!r} join them over other accounts: change one of them"
-            )
-
-
-def _persons(accounts, same):
-    """Return the number of the person of each account, (N,), as pairs of one person join them."""
-    row_of_account = {account: row for row, account in enumerate(accounts)}
-    ends = [(row_of_account[pair[0]], row_of_account[pair[-1]]) for pair in same]
-    left, right = np.array(ends, int).reshape(-1, 2).T
-    graph = coo_array((np.ones(len(ends)), (left, right)), (len(accounts), len(accounts)))
-    return connected_components(graph, directed=False)[1]
 
 
 def unknown_accounts(decisions: pd.DataFrame, names: Sequence[str]) -> list[str]:
@@ -173,8 +141,8 @@ def unknown_accounts(decisions: pd.DataFrame, names: Sequence[str]) -> list[str]
         all accounts of the list
     """
     accounts = list(dict.fromkeys([*decisions.account_a, *decisions.account_b]))
-    listed = zip(accounts, as_listed(accounts, names), strict=True)
     known = set(names)
+    listed = zip(accounts, as_listed(accounts, names))
     return [account for account, name in listed if name not in known]
 
 
@@ -193,21 +161,16 @@ def listed_decisions(
     names_a, names_b : sequence of str
         all accounts of both lists; the same ones for one list
     """
-    accounts = list({*decisions.account_a, *decisions.account_b})
-    listed = []
-    for names in (names_a, names_b):
-        known = set(names)
-        names_of_list = zip(accounts, as_listed(accounts, names), strict=True)
-        listed.append({account: name for account, name in names_of_list if name in known})
-    in_a, in_b = listed
-    rows = []
-    for row in decisions.to_dict("records"):
-        pair = (row["account_a"], row["account_b"])
-        if pair[0] not in in_a or pair[1] not in in_b:
-            pair = pair[::-1]
-        if pair[0] in in_a and pair[1] in in_b:
-            rows.append(row | {"account_a": in_a[pair[0]], "account_b": in_b[pair[1]]})
-    return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+    sides = [decisions.account_a, decisions.account_b]
+    frames = []
+    for first, second in (sides, sides[::-1]):
+        frame = decisions.assign(
+            account_a=as_listed(first, names_a), account_b=as_listed(second, names_b)
+        )
+        is_pair = frame.account_a.isin(list(names_a)) & frame.account_b.isin(list(names_b))
+        frames.append(frame[is_pair])
+    listed = pd.concat(frames)
+    return listed[~listed.index.duplicated()].sort_index()
 
 
 def merge_accounts(posts: OwnPosts, decisions: pd.DataFrame) -> tuple[OwnPosts, dict[str, str]]:
@@ -227,20 +190,15 @@ def merge_accounts(posts: OwnPosts, decisions: pd.DataFrame) -> tuple[OwnPosts, 
     same = decisions[decisions.decision == SAME]
     if same.empty:
         return posts, {}
-    person = _persons(posts.names, list(zip(same.account_a, same.account_b)))
-    names = pd.Series(posts.names).groupby(person, sort=False).agg(list)  # as they come first
-    joint_names = {}
-    for members in names[names.map(len) > 1]:
-        joint_names.update(dict.fromkeys(members, JOINER.join(members)))
-
+    accounts = accounts_of_one(zip(same.account_a, same.account_b))
+    joint_names = {name: JOINER.join(members) for name, members in accounts.items()}
+    person, names = pd.factorize(pd.Series(posts.names).replace(joint_names))
     store = posts.store
-    person = names.index.get_indexer(person)
     person_of_post = np.repeat(person, store.posts_per_author())
     order = np.lexsort([store.time, person_of_post])  # by person, then by time
     offsets = np.append(0, np.bincount(person_of_post, minlength=len(names)).cumsum())
     joined = Samples.of_lists(store, order, offsets, np.arange(len(names)))
-    joined_names = names.map(JOINER.join).to_numpy(object)
-    return replace(posts, store=joined.store, names=joined_names), joint_names
+    return replace(posts, store=joined.store, names=np.asarray(names, object)), joint_names
 
 
 def find_same_texts(
@@ -263,8 +221,7 @@ def find_same_texts(
     Returns
     -------
     Columns ``account_a``, ``account_b``, ``texts``, the number of different texts that both posted,
-    ``posts_a``, ``posts_b``, and ``compared_a``, ``compared_b``: whether MIN_POSTS posts are left
-    without copies, so that the account can be compared with others
+    ``posts_a``, ``posts_b``
     """
     sides = [posts, second_posts or posts]
     pairs = pd.DataFrame(columns=TEXT_COLUMNS)
@@ -273,13 +230,9 @@ def find_same_texts(
         work = paths[0].with_suffix(".work")
         with folder_lock(paths[0].parent), open_database(work) as connection:
             pairs = pairs_with_same_texts(connection, *paths)
-    names = set()
-    for letter, side in zip("ab", sides, strict=True):
-        compared = side.names[side.store.posts_per_author() >= MIN_POSTS]
-        pairs[f"compared_{letter}"] = pairs[f"account_{letter}"].isin(compared)
-        names.update(side.names, pairs[f"account_{letter}"])
     if decisions is None:
         return pairs
+    names = {*sides[0].names, *sides[1].names, *pairs.account_a, *pairs.account_b}
     settled = listed_decisions(decisions[decisions.decision != LATER], names, names)
     decided = set(map(frozenset, zip(settled.account_a, settled.account_b)))
     accounts = zip(pairs.account_a, pairs.account_b)
@@ -315,17 +268,12 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
     missing = sorted({pair for pair in zip(accounts, names, strict=True) if pair[1] not in known})
     if missing:
         given, name = missing[0]
+        reasons = posts.set_aside.reason[posts.set_aside.account.isin([given, name])]
         raise ValueError(
             f"{len(missing)} of the accounts asked about are not in the file, or are set aside; "
-            f"the first is {given}{_reason_of(posts.set_aside, {given, name})}"
+            f"the first is {', '.join([given, *reasons.map(REASONS)])}"
         )
     return list(dict.fromkeys(names))
-
-
-def _reason_of(set_aside, names):
-    """Return why an account of some names is set aside, "" where none is."""
-    rows = set_aside[set_aside.account.isin(names)]
-    return "".join(f", {REASONS[reason]}" for reason in rows.reason)
 
 
 def pseudonym_of(name: str) -> str:
@@ -333,7 +281,7 @@ def pseudonym_of(name: str) -> str:
     return pseudonymiser(pseudonym_key())(name)
 
 
-def as_listed(accounts: Iterable[str], names: Iterable[str]) -> list[str]:
+def as_listed(accounts: Iterable[str], names: Iterable[str]) -> np.ndarray:
     """Return accounts that a person named as a list names them.
 
     A list has pseudonyms, or names where these were kept; a person may write either. What is a name
@@ -352,28 +300,7 @@ def as_listed(accounts: Iterable[str], names: Iterable[str]) -> list[str]:
     listed_accounts = []
     for account in accounts:
         pseudonym = pseudonym_of(account)
-        if pseudonym in listed:
-            listed_accounts.append(pseudonym)
-        elif account in listed:
-            listed_accounts.append(account)
-        else:
-            by_name = of_pseudonym.get(pseudonym, pseudonym)
-            listed_accounts.append(of_pseudonym.get(account, by_name))
-    return listed_accounts
-
-
-def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
-    """Map the pseudonym of each author of a file to the author's name.
-
-    This works only on the machine whose key made the pseudonyms.
-
-    Parameters
-    ----------
-    location : str
-        path of the file.
-    columns : dict, optional
-        as in :func:`helpers.accounts.reading.read_posts`.
-    """
-    column = column_types(location, columns or {})["author"]
-    pseudonym = pseudonymiser(pseudonym_key())
-    return {pseudonym(author): author for author in author_names(location, column)}
+        forms = [pseudonym, account, of_pseudonym.get(account), of_pseudonym.get(pseudonym)]
+        known = [form for form in forms if form in listed]
+        listed_accounts.append(known[0] if known else pseudonym)
+    return np.array(listed_accounts, object)

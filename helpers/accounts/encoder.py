@@ -8,7 +8,7 @@ that a gallery normalises, and once for two accounts without a gallery.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,54 +17,28 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from ..core.artifacts import read_json, write_json
+from ..core.artifacts import read_json
 from ..core.messages import FileError, readable_file
-from ..encoders.base import Encoder, embed, load_tensors
-from ..encoders.baselines import fit_baseline, fit_lsa
+from ..encoders.base import Encoder, load_tensors
 from ..encoders.lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from ..encoders.stream import StreamConfig, build_stream_encoder
-from ..evaluation.fusion import fit_weights
-from ..evaluation.models import Embeddings, GalleryTfidf, Member, Model, with_s_norm
-from ..evaluation.trials import Trials
+from ..evaluation.models import Embeddings, GalleryTfidf, Model
 from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples
-from ..tokens.store import TokenStore
 from ..training import checkpoints
-from .passages import token_kinds, without_passages
-from .samples import MAX_TOKENS, Posts, halves, samples_of
+from .passages import token_kinds
+from .samples import MAX_TOKENS, Posts, samples_of
 from .scoring import (
-    OWN_POSTS,
     ScoringConfig,
-    fit_gallery_scoring,
-    fit_list_scoring,
     fit_own_scoring,
-    fit_pair_scoring,
 )
 from .unjudged import ENGLISH, languages_of
 
 WEIGHTS = "weights.safetensors"
 SHIPPED = Path(__file__).resolve().parent / "shipped"
 ENOUGH = 30  # a gallery of at least so many accounts normalises its scores
-# Own accounts that must have twice LIST_POSTS posts, so that the matching of lists is fitted on so
-# many of each half; of fewer accounts all posts are compared. Weights were fitted on the same
-# accounts, so a few of them are told apart too easily: with lines of 30 to 50 accounts two of five
-# links between planted lists were wrong.
-OWN_LIST_ACCOUNTS = 100
-# Without a gallery, likelihood ratios stay between 1/10 and 10, as if nine trials had been seen:
-# texts unlike those it was fitted on all look alike to the encoder.
-ALONE = 9
-NEIGHBOURS = 20  # nearest accounts that give the statistics of AS-norm, in galleries of any size
 COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # each gallery fits these on its own texts
-# member: (number of frequent tokens left unmasked, 0 for all; dimensions; buckets of token pairs).
-# The sizes are small, so that the weights can ship.
-LSA = {"lsa": (0, 256, 2**15), "lsa_masked": (300, 256, 2**14)}
-TRAINING_POSTS = 16  # posts in each sample that LSA-WCCN and the fusion weights are fitted on
-# with or without normalisation by a gallery, with or without the hours of posts
-USES = ("gallery", "gallery_hours", "alone", "alone_hours")
 
-# Smaller tensors stay as they are: they need little space, and whitening matrices, which are among
-# them, need full precision.
-MIN_QUANTISED_VALUES = 2**18
 SCALE = ".scale"  # "<table>.scale" is the name of a table's scales
 
 
@@ -128,7 +102,7 @@ class AuthorEncoder:
         tokenizer = tokenizers.load_tokenizer(folder)
         about = read_json(folder / "model.json")
         with readable_file(folder / "model.json"):
-            if any("size_weight" not in use for use in about["uses"].values()):
+            if any("match" in use for use in about["uses"].values()):
                 raise FileError(f"{folder} was saved by an earlier version: fit and save it again")
             members = {
                 member: build_encoder(member, config, tokenizer)
@@ -146,102 +120,6 @@ class AuthorEncoder:
             load_tensors(encoder.eval(), state, folder / WEIGHTS)
         return cls(tokenizer, members, uses, card)
 
-    def save(self, folder: str | Path) -> None:
-        """Write tokenizer, members, uses and card to a folder, for :meth:`load`.
-
-        Large tables are rounded to eight bits a value, see :func:`quantise`.
-        """
-        about = {
-            "members": {name: encoder_config(encoder) for name, encoder in self.members.items()},
-            "card": self.card,
-            "uses": {name: asdict(use) for name, use in self.uses.items()},
-        }
-        tensors = {}
-        for name, encoder in self.members.items():
-            for key, value in encoder.state_dict().items():
-                tensors[f"{name}/{key}"] = value
-        checkpoints.save_checkpoint(Path(folder) / WEIGHTS, quantise(tensors), {})
-        write_json(Path(folder) / "model.json", about)
-        tokenizers.save_tokenizer(self.tokenizer, folder)
-
-    @classmethod
-    def fit(
-        cls, stream: Encoder, train: TokenStore, dev: TokenStore, tokenizer, seed: int = 0
-    ) -> "AuthorEncoder":
-        """Fit LSA-WCCN and hour profile on training accounts, then all uses on dev accounts.
-
-        Parameters
-        ----------
-        stream : a trained Stream that reads text only
-        train, dev : posts of the training accounts and of the dev accounts
-        tokenizer : has made the tokens of both stores
-        seed : seed of the random projection of LSA
-
-        Raises
-        ------
-        ValueError
-            A store has too few accounts or posts.
-        """
-        members = {"stream": stream, "hours": fit_baseline("hours", train, tokenizer)}
-        for name, sizes in LSA.items():
-            members[name] = fit_lsa(train, tokenizer, MAX_TOKENS, seed, TRAINING_POSTS, *sizes)
-        encoder = cls(tokenizer, members, {}, {})
-        for use in USES:
-            encoder.uses[use] = encoder.fit_use(use, dev)
-        return encoder
-
-    def fit_use(self, use: str, dev: TokenStore) -> ScoringConfig:
-        """Fit weights and calibration of one use.
-
-        Each account is cut in two halves, which are compared as if they were two accounts.
-
-        Parameters
-        ----------
-        use : name of the use, see :meth:`use`
-        dev : posts of the dev accounts; passages shared by several posts are removed first
-        """
-        dev, _ = without_passages(dev, self.kinds)
-        trials = Trials(*halves(dev, TRAINING_POSTS, TRAINING_POSTS))
-        model = fit_weights(self._systems(use), trials, MAX_TOKENS)
-        if use.startswith("gallery"):
-            config = fit_gallery_scoring(model, dev, NEIGHBOURS)
-            fused = Model.from_json(config.members, self.encoders)
-            return fit_list_scoring(config, fused, dev, ENOUGH)
-        return fit_pair_scoring(model, dev, ALONE)
-
-    def _systems(self, use: str) -> dict[str, Encoder | Member]:
-        """Return the systems that a use fuses, by name.
-
-        Uses of a gallery normalise every system and include the TF-IDFs; uses without a gallery do
-        neither. The hour profile is left out where times are not known.
-        """
-        names = [name for name in self.members if name != "hours" or use.endswith("_hours")]
-        if use.startswith("alone"):
-            return {name: self.members[name] for name in names}
-        return {name: with_s_norm(self.encoders[name]) for name in (*COUNTED, *names)}
-
-    def calibrated_on(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
-        """Return a copy whose calibration for galleries is fitted on own accounts.
-
-        The other uses and all weights stay the same.
-
-        Parameters
-        ----------
-        store : posts of the accounts; their halves are compared as if they were two accounts
-        hours : whether times are known; chooses the use that is calibrated
-
-        Raises
-        ------
-        ValueError
-            Fewer than ENOUGH accounts have enough posts.
-        """
-        first, last = halves(store, *OWN_POSTS, distant=True)
-        if len(first) < ENOUGH:
-            needed = f"{ENOUGH} accounts with {2 * OWN_POSTS[0]} posts"
-            raise ValueError(f"calibration needs {needed}, and {len(first)} have so many")
-        scores = self.model(True, hours).score_matrix(first, last, MAX_TOKENS)
-        return self.calibrated_by(scores, first, last, np.arange(len(first)), hours)
-
     def calibrated_by(
         self, scores: np.ndarray, first: Samples, last: Samples, rows: np.ndarray, hours: bool
     ) -> "AuthorEncoder":
@@ -257,34 +135,10 @@ class AuthorEncoder:
         counts = Counter(languages_of(last[rows], self.tokenizer))
         fitted_languages = [name for name, count in counts.items() if count >= ENOUGH]
         seen = tuple(sorted({ENGLISH, *fitted_languages}))
-        return self.with_config(use, replace(fitted, languages=seen))
-
-    def with_config(self, use: str, config: ScoringConfig) -> "AuthorEncoder":
-        """Return a copy with another configuration of one use; it shares all encoders.
-
-        Parameters
-        ----------
-        use : name of the use, see :meth:`use`
-        config : its weights and calibration
-        """
-        copy = AuthorEncoder(self.tokenizer, self.members, self.uses | {use: config}, self.card)
+        uses = self.uses | {use: replace(fitted, languages=seen)}
+        copy = AuthorEncoder(self.tokenizer, self.members, uses, self.card)
         copy.encoders = self.encoders
         return copy
-
-    def fitted_for_lists(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
-        """Return a copy whose matching of lists is fitted on own accounts.
-
-        The last and first LIST_POSTS posts of accounts are compared where OWN_LIST_ACCOUNTS have
-        as many, else as many posts as the accounts have.
-
-        Parameters
-        ----------
-        store, hours : those of :meth:`calibrated_on`, which comes first
-        """
-        use = self.use(True, hours)
-        model = self.model(True, hours)
-        config = fit_list_scoring(self.uses[use], model, store, OWN_LIST_ACCOUNTS)
-        return self.with_config(use, config)
 
     def model(
         self,
@@ -319,23 +173,6 @@ class AuthorEncoder:
         once = [member for member in members if member.normaliser == "as_norm"]
         return Model.mean(once).normalised(normaliser, once[0].neighbours)
 
-    def rows(self, samples: Samples, progress: bool = True) -> dict[str, np.ndarray]:
-        """Embed samples by each member that ships; other accounts have no influence on the vectors.
-
-        Parameters
-        ----------
-        samples : N samples, one per account
-        progress : show a bar if this takes longer than two seconds
-
-        Returns
-        -------
-        Name of a member -> (N, dim) float32, with dim dimensions of its own.
-        """
-        return {
-            name: embed(encoder, samples, MAX_TOKENS, progress=progress)
-            for name, encoder in self.members.items()
-        }
-
     @staticmethod
     def use(gallery: bool, hours: bool) -> str:
         """Return the name of a use, one of USES.
@@ -348,9 +185,7 @@ class AuthorEncoder:
         """
         return ("gallery" if gallery else "alone") + ("_hours" if hours else "")
 
-    def encode(
-        self, posts: Posts, times: Sequence | None = None, progress: bool = True
-    ) -> np.ndarray:
+    def encode(self, posts: Posts, times: Sequence | None = None) -> np.ndarray:
         """Return one unit vector per account.
 
         The product of two vectors is the fused score of two accounts without a gallery.
@@ -360,7 +195,6 @@ class AuthorEncoder:
         posts : one list of texts per account, of at least one text each
         times : one list per account with the time of each post; if given, the vectors include the
             hour profile
-        progress : show a bar if this takes longer than two seconds
 
         Returns
         -------
@@ -371,46 +205,33 @@ class AuthorEncoder:
         ValueError
             See :func:`helpers.accounts.samples.samples_of`.
         """
-        return self.vectors(samples_of(posts, self.tokenizer, times), times is not None, progress)
+        return self.vectors(samples_of(posts, self.tokenizer, times), times is not None)
 
-    def vectors(self, samples: Samples, hours: bool = False, progress: bool = True) -> np.ndarray:
+    def vectors(
+        self, samples: Samples, hours: bool = False, embeddings: Embeddings | None = None
+    ) -> np.ndarray:
         """Return one unit vector per sample, as :meth:`encode` does for lists of texts.
+
+        Other accounts have no influence on a vector.
 
         Parameters
         ----------
         samples : N samples, one per account
         hours : whether times are known, so that the vectors include the hour profile
-        progress : show a bar if this takes longer than two seconds
+        embeddings : what was made before; by default nothing
 
         Returns
         -------
         (N, D) float32
         """
-        return self.joined_rows(self.rows(samples, progress), hours)
-
-    def joined_rows(self, rows: dict[str, np.ndarray], hours: bool = False) -> np.ndarray:
-        """Return the vectors of :meth:`vectors` for rows that are there already.
-
-        Parameters
-        ----------
-        rows : result of :meth:`rows`
-        hours : whether times are known, so that the vectors include the hour profile
-        """
-        weights = self.uses[self.use(False, hours)].weights
-        # scaled by the root of the weight, since a product takes the factor from both vectors
-        scaled = [torch.from_numpy(rows[name] * weight**0.5) for name, weight in weights.items()]
+        if embeddings is None:
+            embeddings = Embeddings()
+        scaled = []
+        for name, weight in self.uses[self.use(False, hours)].weights.items():
+            rows = embeddings.of(self.members[name], samples, MAX_TOKENS, progress=True)
+            # scaled by the root of the weight, since a product takes the factor from both vectors
+            scaled.append(rows * weight**0.5)
         return nnf.normalize(torch.cat(scaled, 1)).numpy()
-
-
-def encoder_config(encoder: Encoder) -> dict:
-    """Return the config from which :func:`build_encoder` builds an encoder of the same shape."""
-    if isinstance(encoder, WCCN | FrequentTokens):
-        return encoder_config(encoder.encoder)
-    if isinstance(encoder, LSAEncoder):
-        return {"vocabulary": encoder.vocabulary, "dim": encoder.dim, "buckets": encoder.buckets}
-    if isinstance(encoder, HourProfile):
-        return {"turns": encoder.turns}
-    return encoder.config.model_dump(mode="json")
 
 
 def build_encoder(member: str, config: dict, tokenizer: tokenizers.Tokenizer) -> Encoder:
@@ -432,32 +253,6 @@ def build_encoder(member: str, config: dict, tokenizer: tokenizers.Tokenizer) ->
     if member == "lsa_masked":
         return WCCN(FrequentTokens(lsa, tokenizer.vocabulary))
     return WCCN(lsa)
-
-
-def quantise(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Turn large tables into int8, with one scale per row by which its largest value becomes 127.
-
-    Tensors that are one-dimensional, not of floats or smaller than MIN_QUANTISED_VALUES stay as
-    they are.
-
-    Parameters
-    ----------
-    tensors : dict
-        name -> tensor
-
-    Returns
-    -------
-    The same names, and "<name>.scale" for each table that was turned into int8.
-    """
-    packed = dict(tensors)
-    for name, table in tensors.items():
-        if table.dim() < 2 or not table.is_floating_point() or table.numel() < MIN_QUANTISED_VALUES:
-            continue
-        rows = table.float().flatten(1)
-        scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-30) / 127
-        packed[name] = (rows / scale).round().to(torch.int8).view(table.shape)
-        packed[name + SCALE] = scale[:, 0]
-    return packed
 
 
 def restore(packed: dict[str, Tensor]) -> dict[str, Tensor]:

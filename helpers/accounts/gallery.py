@@ -23,7 +23,6 @@ UNDECIDED = "undecided"
 UNJUDGED = "cannot be judged"
 NOT_COMPARED = -np.inf  # log-likelihood ratio of a query and a target that are not compared
 LINK_COSTS = DetectionCosts(false_accept=10)  # linking two people costs as much as ten missed pairs
-COLUMNS = "query target rank score llr probability linked query_posts target_posts".split()
 
 
 @dataclass(eq=False)
@@ -41,14 +40,13 @@ class AccountGallery:
     targets : T samples, one per account
     names : T different names, in the order of ``targets``
     hours : whether the times of posts are known
-    rows : name of a member -> vectors of the targets, if ``encoder.rows`` has computed them before
     drawn : (T,) bool, which targets were sampled at random from all accounts; means and spreads of
         the normalisation come from these only. By default all are
     beyond : number of accounts that are not among the targets; each counts as a possible answer
         with likelihood ratio 0
     apart : pairs of names of accounts that are known to be two people's; neither is ranked for the
         other
-    embeddings : vectors that were made before, shared with the gallery that this one was made of
+    embeddings : vectors that were made, shared with other galleries
 
     Raises
     ------
@@ -61,11 +59,10 @@ class AccountGallery:
     targets: Samples
     names: Sequence[str]
     hours: bool = False
-    rows: dict[str, np.ndarray] | None = None
     drawn: np.ndarray | None = None
     beyond: int = 0
     apart: Collection[tuple[str, str]] = ()
-    embeddings: Embeddings | None = field(default=None, repr=False)
+    embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
     def __post_init__(self):
         count = len(self.targets)
@@ -77,22 +74,14 @@ class AccountGallery:
                 f"{count} accounts have {len(self.names)} names, {different} of them different"
             )
         self.names = np.asarray(self.names, object)
-        if self.rows is None:
-            self.rows = self.encoder.rows(self.targets)
-        if self.drawn is None:
-            self.drawn = np.ones(count, bool)
         self.normalised = count >= ENOUGH
         self.reference_count = 2  # number of targets that normalise, see ScoringConfig.llr
         if self.normalised:
             self.reference_count = max(len(reference_targets(count, self.drawn)), 2)
         self.use = self.encoder.uses[self.encoder.use(self.normalised, self.hours)]
-        if self.embeddings is None:
-            self.embeddings = Embeddings()
         self.model = self.encoder.model(self.normalised, self.hours, self.drawn, self.embeddings)
-        for member in self.model.members:
-            if member.name in self.rows:
-                rows = self.rows[member.name]
-                member.embeddings.put(member.encoder, self.targets, MAX_TOKENS, rows)
+        for member in self.encoder.members.values():
+            self.embeddings.of(member, self.targets, MAX_TOKENS, progress=True)
 
     @classmethod
     def of(
@@ -115,7 +104,7 @@ class AccountGallery:
         times : one list per account with the time of each post; by default times are not known
         topics : one list per account with the topic of each post. Topics change no score; they are
             needed to find the words of a topic, see
-            :func:`helpers.accounts.contributions.topic_words`
+            :func:`helpers.accounts.evidence.topic_words`
 
         Raises
         ------
@@ -146,12 +135,15 @@ class AccountGallery:
         ValueError
             Times are given and the gallery has none, or the reverse; or a query has no post left.
         """
+        return whole_accounts(self._own_words(posts, times, topics))
+
+    def _own_words(self, posts, times, topics):
+        """Return a store of queries, without the passages that stand in other posts, too."""
         if self.hours != (times is not None):
             with_times = "with" if self.hours else "without"
             raise ValueError(f"the gallery was made {with_times} times: ask it in the same way")
-        samples = samples_of(posts, self.encoder.tokenizer, times, topics)
-        store, _ = without_passages(samples.store, self.encoder.kinds, self.passages)
-        return whole_accounts(store)
+        samples = samples_of(posts, self.encoder.tokenizer, times, topics, may_be_empty=True)
+        return without_passages(samples.store, self.encoder.kinds, self.passages)[0]
 
     @cached_property
     def passages(self) -> np.ndarray:
@@ -178,33 +170,30 @@ class AccountGallery:
         """The language of each target, see :func:`helpers.accounts.unjudged.languages_of`."""
         return languages_of(self.targets, self.encoder.tokenizer)
 
-    def problems_of(self, queries: Samples, own_column: np.ndarray) -> np.ndarray:
-        """Return why no probability holds for a query, (Q,) object; "" where one does.
+    def log_odds(self, queries: Samples) -> np.ndarray:
+        """Return the log-odds (Q, T) of queries that are no targets, each of whom has one.
 
         Parameters
         ----------
-        queries : samples as in :meth:`rank`
-        own_column : (Q,) int, result of :meth:`columns` for the names of the queries
+        queries : Q samples
         """
-        problems = np.full(len(queries), "", object)
-        is_target = own_column >= 0
-        problems[is_target] = self.problems[own_column[is_target]]
-        if not is_target.all():
-            strangers = queries[~is_target]
-            languages = languages_of(strangers, self.encoder.tokenizer)
-            of_strangers = reading_problems(self, strangers, own_column[~is_target], languages)
-            problems[~is_target] = of_strangers
-        return problems
+        blocks = []
+        for part, scores in self.model.scores(queries, self.targets, MAX_TOKENS):
+            posts = (queries.count[part, None], self.targets.count)
+            blocks.append(self.use.log_ratio(scores, *posts, self.reference_count))
+        return np.concatenate(blocks) - np.log(len(self))
 
-    def llr(self, scores: np.ndarray, query_posts) -> np.ndarray:
-        """Return the log-likelihood ratios of scores with the targets of this gallery.
+    def log_odds_of_pairs(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
+        """Return the log-odds (N,) of :meth:`log_odds` for pairs of a query and a target.
 
         Parameters
         ----------
-        scores : (..., T) scores of queries with all targets
-        query_posts : numbers of posts of the queries, broadcast to the shape of ``scores``
+        queries : Q samples
+        pairs : (N, 2), rows of queries and of targets
         """
-        return self.use.llr(scores, query_posts, self.targets.count, self.reference_count)
+        scores = self.model.pair_scores(queries, self.targets, pairs, MAX_TOKENS)
+        posts = (queries.count[pairs[:, 0]], self.targets.count[pairs[:, 1]])
+        return self.use.log_ratio(scores, *posts, self.reference_count) - np.log(len(self))
 
     def highest_probability(self, costs: DetectionCosts) -> float:
         """Return the highest probability that a target can have, given the prior of ``costs``."""
@@ -224,15 +213,19 @@ class AccountGallery:
         Returns
         -------
         Scores (Q, T); log-likelihood ratios (Q, T), -inf where a query is not compared with a
-        target: its own account, or one that is known to be another person's; and
-        :meth:`problems_of` the queries, (Q,)
+        target: its own account, or one that is known to be another person's; and why no
+        probability holds for a query, (Q,) object, "" where one does
         """
         own_column = self.columns(names)
-        self._reuse_vectors(queries, own_column)
         blocks = self.model.scores(queries, self.targets, MAX_TOKENS, own_column)
         scores = np.concatenate([block.copy() for _, block in blocks])
-        llr = self.llr(scores, queries.count[:, None])
-        problems = self.problems_of(queries, own_column)
+        posts = (queries.count[:, None], self.targets.count)
+        llr = self.use.llr(scores, *posts, self.reference_count)
+        if (own_column >= 0).all():
+            problems = self.problems[own_column]
+        else:
+            languages = languages_of(queries, self.encoder.tokenizer)
+            problems = reading_problems(self, queries, own_column, languages)
 
         is_target = own_column >= 0
         llr[np.flatnonzero(is_target), own_column[is_target]] = NOT_COMPARED
@@ -260,14 +253,14 @@ class AccountGallery:
         of_judged[np.ix_(problems == "", self.problems != "")] = NOT_COMPARED
         return of_judged
 
-    def estimate_prior(self, queries: Samples, names: Sequence[str] | None = None) -> float:
+    def estimate_prior(self, queries: Samples, names: Sequence[str]) -> float:
         """Estimate the share of queries whose writer has an account, see :meth:`prior_of`.
 
         Parameters
         ----------
         queries, names : as in :meth:`rank`
         """
-        _, llr, problems = self.compare(queries, _names_of(queries, names))
+        _, llr, problems = self.compare(queries, names)
         return self.prior_of(self.of_judged(llr, problems)[problems == ""])
 
     def prior_of(self, llr: np.ndarray) -> float:
@@ -318,8 +311,40 @@ class AccountGallery:
         ValueError
             There is no query, the number of names is not that of the queries, or k is below 1.
         """
-        candidates, nobody = self._answers(queries, names, k, costs)
-        return pd.concat([candidates, nobody]).sort_index(kind="stable", ignore_index=True)
+        if names is None:
+            names = [f"query {number}" for number in range(len(queries))]
+        if len(names) != len(queries) or k < 1 or not len(names):
+            raise ValueError(
+                f"{len(queries)} queries have {len(names)} names, and {k} answers are asked for"
+            )
+        scores, llr, problems = self.compare(queries, names)
+        probability, nobody = posterior(llr, costs.prior, self.beyond)
+        llr = self.of_judged(llr, problems)
+        best = likeliest(scores, llr, k)
+        number = np.repeat(np.arange(len(names)), best.shape[1])
+        cell = (number, best.ravel())
+        candidates = pd.DataFrame(
+            {
+                "query": np.asarray(names, object)[number],
+                "target": self.names[cell[1]],
+                "rank": np.tile(1 + np.arange(best.shape[1]), len(names)),
+                "score": scores[cell],
+                "llr": llr[cell],
+                "probability": probability[cell],
+                "linked": probability[cell] >= costs.min_probability,
+                "query_posts": queries.count[number],
+                "target_posts": self.targets.count[cell[1]],
+            },
+            index=number,
+        )
+        candidates = candidates[candidates.llr != NOT_COMPARED]
+        of_nobody = {"target": NOBODY, "probability": nobody, "linked": False}
+        of_nobody |= {"query": names, "query_posts": queries.count}
+        ranking = pd.concat([candidates, pd.DataFrame(of_nobody)]).sort_index(kind="stable")
+        is_unjudged = problems[ranking.index] != ""
+        ranking.loc[is_unjudged, ["llr", "probability"]] = np.nan
+        ranking.loc[is_unjudged, "linked"] = False
+        return ranking.reset_index(drop=True)
 
     def link(
         self,
@@ -345,11 +370,33 @@ class AccountGallery:
         ``target``, ``score``, ``llr``, ``probability``, ``query_posts``, ``target_posts`` of the
         most likely account. ``answer`` is this account if its probability reaches the threshold;
         else "undecided" if it is more likely than nobody; else "nobody of these". It is "cannot be
-        judged", without probabilities, where none would hold for the query.
+        judged", without probabilities, where none would hold for the query, or where no post is
+        left of it, since all its words stand in posts of the gallery or of other queries.
         """
-        if not isinstance(queries, Samples):
-            queries = self.queries(queries, times, topics)
-        best, nobody = self._answers(queries, names, 1, costs)
+        if isinstance(queries, Samples):
+            return self._answers(queries, names, costs)
+        store = self._own_words(queries, times, topics)
+        count = store.posts_per_author()
+        if names is None:
+            names = [f"query {number}" for number in range(len(count))]
+        if len(names) != len(count):
+            raise ValueError(f"{len(count)} queries have {len(names)} names")
+        able = np.flatnonzero(count)
+        if not len(able):
+            raise ValueError("no query has a post of its own words")
+        samples = Samples(store, store.author_offsets[able], count[able], able)
+        answers = self._answers(samples, [names[number] for number in able], costs)
+        answers = answers.set_index(able).reindex(range(len(count)))
+        answers["answer"] = answers["answer"].fillna(UNJUDGED)
+        return answers.assign(query=names, query_posts=count, threshold=costs.min_probability)
+
+    def _answers(self, queries, names, costs):
+        """Return the answers of :meth:`link` to samples."""
+        ranking = self.rank(queries, names, 1, costs)
+        is_nobody = ranking.target == NOBODY
+        number = is_nobody.cumsum().shift(fill_value=0)  # of the query, whose last row is nobody's
+        best = ranking[~is_nobody].set_index(number[~is_nobody])
+        nobody = ranking[is_nobody].reset_index(drop=True)
         is_likelier = best.probability > nobody.probability[best.index]
         unlinked = np.where(is_likelier, UNDECIDED, NOBODY)
         answer = best.target.where(best.linked, unlinked).reindex(nobody.index, fill_value=NOBODY)
@@ -371,18 +418,6 @@ class AccountGallery:
         """Return the number, from 0, of the account with each name; -1 where there is none."""
         return np.array([self._column_of_name.get(name, -1) for name in names], int)
 
-    def _reuse_vectors(self, queries, own_column):
-        """Take the vectors of queries from the targets, where all of them are targets, too."""
-        if (own_column < 0).any() or queries.store is not self.targets.store:
-            return
-        same = self.targets[own_column]
-        if (queries.first != same.first).any() or (queries.count != same.count).any():
-            return
-        for member in self.model.used_members:
-            gallery = member.gallery(self.targets, MAX_TOKENS)
-            rows = gallery.rows[own_column]
-            member.embeddings.put(gallery.encoder, queries, MAX_TOKENS, rows)
-
     def accounts(self, names: Sequence[str]) -> Samples:
         """Return the samples of named accounts, to be used as queries.
 
@@ -397,58 +432,9 @@ class AccountGallery:
             raise ValueError(
                 f"{len(missing)} accounts are not in the gallery, the first is {missing[0]!r}"
             )
+        if np.array_equal(columns, np.arange(len(self))):
+            return self.targets  # their vectors are there
         return self.targets[columns]
-
-    def _answers(self, queries, names, k, costs) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return the k best accounts of each query, and one row per query for "nobody".
-
-        The index of both tables is the number of the query, from 0.
-        """
-        names = _names_of(queries, names)
-        if len(names) != len(queries) or k < 1 or not len(names):
-            raise ValueError(
-                f"{len(queries)} queries have {len(names)} names, and {k} answers are asked for"
-            )
-        scores, llr, problems = self.compare(queries, names)
-        probability, nobody_chance = posterior(llr, costs.prior, self.beyond)
-        llr = self.of_judged(llr, problems)
-        best = likeliest(scores, llr, k)
-        number = np.repeat(np.arange(len(names)), best.shape[1])
-        target = best.ravel()
-        candidates = pd.DataFrame(
-            {
-                "query": np.asarray(names, object)[number],
-                "target": self.names[target],
-                "rank": np.tile(1 + np.arange(best.shape[1]), len(names)),
-                "score": scores[number, target],
-                "llr": llr[number, target],
-                "probability": probability[number, target],
-                "query_posts": queries.count[number],
-                "target_posts": self.targets.count[target],
-            },
-            index=number,
-        )
-        candidates = candidates[candidates.llr != NOT_COMPARED].copy()
-        is_unjudged = problems != ""
-        candidates.loc[is_unjudged[candidates.index], ["llr", "probability"]] = np.nan
-        candidates["linked"] = candidates.probability >= costs.min_probability
-        nobody = pd.DataFrame(
-            {
-                "query": names,
-                "target": NOBODY,
-                "probability": np.where(is_unjudged, np.nan, nobody_chance),
-                "linked": False,
-                "query_posts": queries.count,
-            }
-        )
-        return candidates[COLUMNS], nobody
-
-
-def _names_of(queries, names):
-    """Return the names of queries, by default "query 0", "query 1" and so on."""
-    if names is None:
-        return [f"query {number}" for number in range(len(queries))]
-    return names
 
 
 def likeliest(scores: np.ndarray, llr: np.ndarray, k: int) -> np.ndarray:

@@ -3,41 +3,54 @@
 In one list a person may have any number of accounts. Every account is asked about in the list, see
 :meth:`helpers.accounts.gallery.AccountGallery.compare`, and a pair has the lower probability of
 both directions. In two lists a person has one account each at most, so all pairs are decided
-together, see :mod:`helpers.accounts.two_lists`.
+together: each list is a gallery in which the accounts of the other one are asked, the log-odds of a
+pair are the mean of both directions, and :mod:`helpers.evaluation.matching` makes probabilities of
+them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
+from scipy import sparse
+from scipy.special import expit, logit
 
 from ..core.parameters import Config
+from ..core.paths import PROGRAM
 from ..evaluation.detection import DetectionCosts
+from ..evaluation.matching import MatchConfig, as_pairs, estimate_overlap, sinkhorn
+from ..evaluation.models import Embeddings
+from ..evaluation.scores import Rows, as_rows, score_blocks
 from . import decisions as decided
-from . import two_lists, validation
+from . import validation
 from .encoder import ENOUGH, AuthorEncoder
 from .gallery import LINK_COSTS, NOT_COMPARED, UNJUDGED, AccountGallery, likeliest, posterior
-from .reading import OwnPosts
-from .two_lists import LISTS
-from .unjudged import MIN_TOKENS_TO_JUDGE, token_counts
+from .passages import passage_hashes, without_passages
+from .reading import FULL_GALLERY, OwnPosts
+from .samples import MIN_POSTS, spread_posts
+from .unjudged import BOTH_LISTS, MIN_TOKENS_TO_JUDGE, set_aside_rows, token_counts
 
+LISTS = ("A", "B")
 LINKED = "linked"
 LIKELY = "likely, not linked"
 NOT_LINKED = "not linked"
 STATES = (LINKED, LIKELY, NOT_LINKED, UNJUDGED)
-# words of the reasons why an account cannot be judged, beside those of unjudged.py
-FEW_POSTS = "posts,"
+MIN_POSTS_TO_JUDGE = 8  # calibration saw halves of so many posts, and more
+# reasons why an account cannot be judged, beside those of unjudged.py
+FEW_POSTS = "fewer than {} posts"
 FEW_WORDS = "hardly any words that are not quotes, links, code or copies"
 EQUALLY_LIKELY = "posts that are as much like those of any other account here"
+SIDES = ["account_a", "account_b"]
 PAIR_COLUMNS = (
-    "account_a account_b state probability llr highest posts_a posts_b reason decision note".split()
+    "account_a account_b state probability llr posts_a posts_b reason decision note".split()
 )
 LEAST_PROBABILITY = 0.01  # of a pair of two lists that is reported
 MIN_LIKELY = 0.5  # probability of a pair that is called likely
-MIN_POSTS_TO_JUDGE = 8  # calibration saw halves of so many posts, and more
 EQUAL_LLR = 1e-3  # ratios that no table can tell apart
 LIKELIEST = 50  # targets of an account among which some must be told apart from others
+NEAREST = 100  # pairs of each account that are scored if a list has more than FULL_GALLERY accounts
+LOG_ODDS = MatchConfig(1.0, 0.0)  # the log-weight of a pair is its log-odds
 
 
 class Question(Config):
@@ -54,8 +67,8 @@ class Question(Config):
         share of the accounts of one list that have a second one; 0 to estimate it
     overlap : float
         share of the shorter one of two lists that has a partner; 0 to estimate it
-    miss, false_link : float
-        costs of overlooking a pair, and of linking two people
+    false_link : float
+        cost of linking two people, where overlooking a pair costs 1
     seed : int
         of what is drawn at random
     """
@@ -64,7 +77,6 @@ class Question(Config):
     k: int = Field(5, ge=1, le=1000)
     prior: float = Field(0.0, ge=0, lt=1)
     overlap: float = Field(0.0, ge=0, le=1)
-    miss: float = Field(LINK_COSTS.miss, gt=0, le=1e9)
     false_link: float = Field(LINK_COSTS.false_accept, gt=0, le=1e9)
     seed: int = Field(0, ge=0)
 
@@ -77,7 +89,7 @@ class Question(Config):
             share of the accounts that have a second one
         """
         prior = prior or self.prior or LINK_COSTS.prior
-        return DetectionCosts(prior=prior, miss=self.miss, false_accept=self.false_link)
+        return DetectionCosts(prior=prior, false_accept=self.false_link)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,30 +106,23 @@ class Answer:
         has a partner. It was given or estimated
     costs : costs of errors
     highest_probability : the highest probability that a pair can have here
-    supported_by : number of accounts that the map from scores to probabilities was fitted on
     pairs : PAIR_COLUMNS, each pair once, linked ones first, then by probability. Of one list they
         are pairs of which one account is among the k best candidates of the other, with the lower
         ``probability`` and ``llr`` of both directions, as far as both accounts were asked about; of
-        two lists all pairs with LEAST_PROBABILITY. ``highest`` says that the probability is as high
-        as the fit can support; ``reason`` maps accounts that cannot be judged to why; ``decision``
-        and ``note`` are what a person said about the pair
+        two lists all pairs with LEAST_PROBABILITY, with the mean ``llr``. ``reason`` maps accounts
+        that cannot be judged to why; ``decision`` and ``note`` are what a person said about the
+        pair
     accounts : columns ``list`` (one of LISTS), ``account``, ``posts``, ``language``, ``problem``,
         ``nobody``, of the accounts that were asked about, or that stand in a pair with
         LEAST_PROBABILITY. ``problem`` says why an account cannot be judged; ``nobody`` is the
         probability that no other account is this person's, and NaN where it was not asked
-    decisions : decisions about accounts of the lists, named as these name them
     unknown : accounts of decisions that no list has, or that are set aside
-    unheeded : number of decisions about other accounts than a pair of these lists
-    fitted_list : which of two lists the map was fitted on; "" for a map that ships
-    fitted : number of accounts of the user that it was fitted on
-    choice : of one list, the calibration that was used, and how it was judged
-    errors : links among halves of the user's accounts; None where there were too few
-    compared : the encoder beside the best TF-IDF on these halves, see
-        :func:`helpers.accounts.validation.compare_with_tfidf`
+    choice : the calibration that was used, and how it was judged
+    fitted_list : on which of two lists it was judged
+    errors : links among halves of the accounts of one list; None where there were too few
     joint_names : name of an account that was joined -> name of the joint account
     same_texts : pairs that posted the same texts and are not decided, those with most texts first,
         see :func:`helpers.accounts.decisions.find_same_texts`
-    shown_names : pseudonym -> name to show; empty where accounts are shown by their pseudonyms
     """
 
     posts: list[OwnPosts]
@@ -126,20 +131,14 @@ class Answer:
     prior: float
     costs: DetectionCosts
     highest_probability: float
-    supported_by: int
     pairs: pd.DataFrame
     accounts: pd.DataFrame
-    decisions: pd.DataFrame
     unknown: list[str]
-    unheeded: int
+    choice: validation.CalibrationChoice
     fitted_list: str = ""
-    fitted: int = 0
-    choice: validation.CalibrationChoice | None = None
-    errors: validation.LinkErrors | None = None
-    compared: pd.DataFrame = field(default_factory=pd.DataFrame)
+    errors: dict | None = None
     joint_names: dict[str, str] = field(default_factory=dict)
     same_texts: pd.DataFrame = field(default_factory=pd.DataFrame)
-    shown_names: dict[str, str] = field(default_factory=dict)
 
     @property
     def gallery(self) -> AccountGallery:
@@ -156,11 +155,6 @@ class Answer:
         """Number of accounts that each account of one list was compared with, itself included."""
         return len(self.gallery) + self.gallery.beyond
 
-    @property
-    def new_pairs(self) -> pd.DataFrame:
-        """The pairs that nobody decided to be one person's."""
-        return self.pairs[self.pairs.decision != decided.SAME]
-
 
 def answer_question(
     posts: OwnPosts,
@@ -172,9 +166,10 @@ def answer_question(
     """Compare the accounts of a list with each other, or with those of another list.
 
     A pair that was decided as two people's is not compared. In one list, accounts of a pair that
-    was decided as the same are joined, and the calibration is fitted on halves of the accounts
-    where these are enough, see :func:`helpers.accounts.validation.choose_calibration`. In two
-    lists, accounts of a known pair are nobody else's partners.
+    was decided as the same are joined; in two lists, accounts of a known pair are nobody else's
+    partners. The calibration is fitted on halves of the accounts where these are enough, of two
+    lists on the one that has more, see :func:`helpers.accounts.validation.choose_calibration`. In
+    both lists together, partners would count as two people.
 
     Parameters
     ----------
@@ -187,8 +182,7 @@ def answer_question(
     decisions : DataFrame, optional
         result of :func:`helpers.accounts.decisions.read_decisions`
     second_posts : OwnPosts, optional
-        the accounts of a second list; both are then as one of
-        :func:`helpers.accounts.two_lists.comparable_lists`
+        the accounts of a second list; both are then as one of :func:`comparable_lists`
 
     Raises
     ------
@@ -196,27 +190,31 @@ def answer_question(
         An account that is asked about is not there, too few are left, decisions contradict each
         other, or only one of two lists has times.
     """
+    lists = [posts]
+    if second_posts is not None:
+        lists.append(second_posts)
     if decisions is None:
         decisions = pd.DataFrame(columns=decided.COLUMNS)
-    if second_posts is not None:
-        return _answer_of_two([posts, second_posts], encoder, question, decisions)
-    return _answer_of_one(posts, encoder, question, decisions)
+    names = [of_list.names for of_list in lists]
+    listed = decided.listed_decisions(decisions, names[0], names[-1])
+    decided.check_decisions(listed, len(lists) == 1)
+    everybody = {*names[0], *names[-1]}
+    said = (listed, decided.unknown_accounts(decisions, everybody))
+    if len(lists) == 2:
+        return _answer_of_two(lists, encoder, question, said)
+    return _answer_of_one(posts, encoder, question, said)
 
 
-def _answer_of_one(posts, encoder, question, decisions):
+def _answer_of_one(posts, encoder, question, said):
     """Answer :func:`answer_question` about one list."""
-    decided.check_chains(decisions)
-    listed = decided.listed_decisions(decisions, posts.names, posts.names)
+    listed, unknown = said
     choice = validation.choose_calibration(posts, encoder, question.costs(), question.seed)
-    names = decided.as_listed(question.accounts, posts.names)
-    whole = posts
-    posts, joint_names = decided.merge_accounts(whole, listed)
-    queried_names = [joint_names.get(name, given) for name, given in zip(names, question.accounts)]
-    queries = decided.choose_queries(posts, queried_names)
-    gallery = posts.gallery_for(choice.encoder, posts.samples(queries), question.seed)
-    listed = listed.assign(
-        **{column: listed[column].replace(joint_names) for column in ("account_a", "account_b")}
-    )
+    asked = decided.as_listed(question.accounts, posts.names)
+    posts, joint_names = decided.merge_accounts(posts, listed)
+    asked = [joint_names.get(name, given) for name, given in zip(asked, question.accounts)]
+    queries = decided.choose_queries(posts, asked)
+    gallery = posts.gallery_for(choice.encoder, queries, question.seed)
+    listed = listed.assign(**{side: listed[side].replace(joint_names) for side in SIDES})
     apart = listed[listed.decision == decided.DIFFERENT]
     gallery.apart = list(zip(apart.account_a, apart.account_b))
 
@@ -237,9 +235,6 @@ def _answer_of_one(posts, encoder, question, decisions):
     equal = np.array(queries)[are_equal(llr, lowest)]
     nobody = pd.Series(np.where(problems == "", nobody, np.nan), queries)
     accounts = _accounts_of_one(gallery, nobody, pairs, equal)
-    problem_of = accounts.set_index("account").problem.to_dict()
-    reverse = listed.rename(columns={"account_a": "account_b", "account_b": "account_a"})
-    errors, compared = _measured_on_halves(choice, costs, gallery.use, question.seed)
     return Answer(
         [posts],
         [gallery],
@@ -247,33 +242,13 @@ def _answer_of_one(posts, encoder, question, decisions):
         prior,
         costs,
         gallery.highest_probability(costs),
-        gallery.use.accounts,
-        _with_states(pairs, problem_of, pd.concat([listed, reverse]), costs),
+        _with_states(pairs, [accounts, accounts], listed, costs),
         accounts,
-        listed,
-        decided.unknown_accounts(decisions, whole.names),
-        len(decisions) - len(listed),
-        fitted=choice.fitted,
-        choice=choice,
-        errors=errors,
-        compared=compared,
+        unknown,
+        choice,
+        errors=validation.link_errors(choice, costs),
         joint_names=joint_names,
     )
-
-
-def _measured_on_halves(choice, costs, use, seed):
-    """Return link errors among halves of accounts, and the comparison with the best TF-IDF.
-
-    ``use`` has the bounds of the answer's likelihood ratios, which hold for the halves as well.
-    """
-    if choice.gallery is None:
-        return None, pd.DataFrame()
-    errors = None
-    if len(choice.gallery) >= ENOUGH:
-        *_, log_ratio = choice.log_ratios.values()
-        llr = log_ratio.clip(*use.bounds(len(choice.gallery)))
-        errors = validation.count_link_errors(llr, costs)
-    return errors, validation.compare_with_tfidf(choice.gallery, choice.older, seed)
 
 
 def _pairs_of_one(gallery, queries, best, compared):
@@ -284,33 +259,27 @@ def _pairs_of_one(gallery, queries, best, compared):
     """
     scores, llr, probability = compared
     own_column = gallery.columns(queries)
-    row_of_column = np.full(len(gallery), -1)
-    row_of_column[own_column] = np.arange(len(queries))
+    back = np.full(probability.shape, np.inf)
+    back[:, own_column] = probability[:, own_column].T
+    back_llr = np.full(llr.shape, np.inf)
+    back_llr[:, own_column] = llr[:, own_column].T
     row = np.repeat(np.arange(len(queries)), best.shape[1])
     column = best.ravel()
     is_compared = llr[row, column] != NOT_COMPARED
-    row, column = row[is_compared], column[is_compared]
-    own = own_column[row]
-
-    back_row = row_of_column[column]
-    is_asked = back_row >= 0
-    back = np.where(is_asked, probability[back_row, own], np.inf)
-    forward = probability[row, column]
-    lower_llr = np.where(back < forward, llr[back_row, own], llr[row, column])
-    is_second = is_asked & (gallery.names[column] < gallery.names[own])
+    cell = (row[is_compared], column[is_compared])
+    sides = np.stack([own_column[cell[0]], cell[1]])
+    is_second = np.isin(cell[1], own_column) & (gallery.names[sides[1]] < gallery.names[sides[0]])
+    sides = np.where(is_second, sides[::-1], sides)
     pairs = _frame(
         (gallery, gallery),
-        np.where(is_second, column, own),
-        np.where(is_second, own, column),
-        probability=np.minimum(forward, back),
-        llr=lower_llr,
-        score=scores[row, column],
+        *sides,
+        probability=np.minimum(probability, back)[cell],
+        llr=np.where(back < probability, back_llr, llr)[cell],
+        score=scores[cell],
     )
-    _, highest_llr = gallery.use.bounds(gallery.reference_count)
-    pairs["highest"] = pairs.llr >= highest_llr - EQUAL_LLR
-    is_unjudged = pairs[["account_a", "account_b"]].isin(gallery.names[gallery.problems != ""])
+    is_unjudged = pairs[SIDES].isin(gallery.names[gallery.problems != ""])
     pairs.loc[is_unjudged.any(axis=1), ["probability", "llr", "score"]] = np.nan
-    return pairs.drop_duplicates(["account_a", "account_b"])
+    return pairs.drop_duplicates(SIDES)
 
 
 def _frame(galleries, rows_a, rows_b, **columns):
@@ -340,109 +309,126 @@ def _accounts_of_one(gallery, nobody, pairs, equal):
     likely = pairs[pairs.probability >= LEAST_PROBABILITY]
     names = list(dict.fromkeys([*nobody.index, *likely.account_a, *likely.account_b]))
     frame = _accounts(gallery, LISTS[0], nobody).set_index("account", drop=False).loc[names]
-    tokens = token_counts(gallery.accounts(names))
-    problems = []
-    for account, words in zip(frame.itertuples(), tokens, strict=True):
-        of_account = [account.problem] if account.problem else []
-        if account.posts < MIN_POSTS_TO_JUDGE:
-            of_account.append(f"only {account.posts} {FEW_POSTS} {MIN_POSTS_TO_JUDGE} are needed")
-        elif words < MIN_TOKENS_TO_JUDGE:
-            of_account.append(FEW_WORDS)
-        elif account.account in equal:
-            of_account.append(EQUALLY_LIKELY)
-        problems.append("; ".join(of_account))
-    return frame.assign(problem=problems).reset_index(drop=True)
+    frame.loc[frame.account.isin(equal) & (frame.problem == ""), "problem"] = EQUALLY_LIKELY
+    return frame.reset_index(drop=True)
 
 
 def _accounts(gallery, letter, nobody):
     """Return the table of all accounts of a gallery, see :class:`Answer`."""
+    posts = gallery.targets.count
+    has_few = [posts < MIN_POSTS_TO_JUDGE, token_counts(gallery.targets) < MIN_TOKENS_TO_JUDGE]
+    few = np.select(has_few, [FEW_POSTS.format(MIN_POSTS_TO_JUDGE), FEW_WORDS], "")
+    problems = ["; ".join(filter(None, pair)) for pair in zip(gallery.problems, few)]
     return pd.DataFrame(
         {
             "list": letter,
             "account": gallery.names,
-            "posts": gallery.targets.count,
+            "posts": posts,
             "language": gallery.languages,
-            "problem": gallery.problems,
+            "problem": problems,
             "nobody": nobody.reindex(gallery.names).to_numpy(),
         }
     )
 
 
-def _with_states(pairs, problem_of, decisions, costs):
+def _with_states(pairs, accounts, decisions, costs):
     """Add state, reason, and what was said about a pair; sort the pairs by state, then as likely.
 
-    Pairs of the highest possible probability are told apart by their scores.
+    ``accounts`` are the tables of the accounts of both sides. Pairs of the highest possible
+    probability are told apart by their scores.
     """
-    sides = ["account_a", "account_b"]
-    said = decisions.drop_duplicates(sides, keep="last")[[*sides, "decision", "note"]]
-    frame = pairs.merge(said, "left", sides).fillna({"decision": "", "note": ""})
+    said = decisions[[*SIDES, "decision", "note"]]
+    reverse = said.rename(columns=dict(zip(SIDES, SIDES[::-1])))
+    said = pd.concat([said, reverse]).drop_duplicates(SIDES, keep="last")
+    frame = pairs.merge(said, "left", SIDES).fillna({"decision": "", "note": ""})
     reasons = []
-    for pair in zip(frame.account_a, frame.account_b):
-        reasons.append({name: problem_of[name] for name in pair if problem_of.get(name)})
-    frame["reason"] = pd.Series(reasons, frame.index, dtype=object)
+    for side, of_list in zip(SIDES, accounts, strict=True):
+        problem = frame[side].map(of_list.set_index("account").problem).fillna("")
+        reasons.append(problem.where(problem == "", frame[side] + ": " + problem))
+    frame["reason"] = ["; ".join(filter(None, pair)) for pair in zip(*reasons)]
     is_state = [
-        frame.reason.astype(bool),
+        frame.reason != "",
         frame.probability >= costs.min_probability,
         frame.probability >= MIN_LIKELY,
     ]
     frame["state"] = np.select(is_state, [UNJUDGED, LINKED, LIKELY], NOT_LINKED)
     frame["order"] = frame.state.map(STATES.index)
-    keys = ["order", "probability", "score", "account_a", "account_b"]
+    keys = ["order", "probability", "score", *SIDES]
     ascending = [True, False, False, True, True]
     return frame.sort_values(keys, ascending=ascending, ignore_index=True)[PAIR_COLUMNS]
 
 
-def _answer_of_two(lists, encoder, question, decisions):
+def comparable_lists(a: OwnPosts, b: OwnPosts, kinds: np.ndarray) -> list[OwnPosts]:
+    """Return two lists without what stands in both, whose hours count where both have them.
+
+    Passages that stand word for word in both lists are removed; accounts that have too few posts
+    left are set aside.
+
+    Parameters
+    ----------
+    a, b : OwnPosts
+        posts of both lists
+    kinds : (vocabulary,)
+        result of :func:`helpers.accounts.passages.token_kinds`
+
+    Raises
+    ------
+    ValueError
+        Only one of the lists has times.
+    """
+    if (a.card["columns"]["time"] is None) != (b.card["columns"]["time"] is None):
+        raise ValueError(
+            "only one of the files has times: name a time column of both, or of neither"
+        )
+    lists = []
+    for posts, other_posts in ((a, b), (b, a)):
+        store, _ = without_passages(posts.store, kinds, passage_hashes(other_posts.store, kinds))
+        count = store.posts_per_author()
+        is_new = (count < MIN_POSTS) & (posts.store.posts_per_author() >= MIN_POSTS)
+        too_few = set_aside_rows(posts.names[is_new], count[is_new], BOTH_LISTS)
+        set_aside = pd.concat([posts.set_aside, too_few], ignore_index=True)
+        card = posts.card | {"posts_in_both": posts.store.posts - store.posts}
+        hours = a.hours and b.hours
+        lists.append(replace(posts, store=store, set_aside=set_aside, card=card, hours=hours))
+    return lists
+
+
+def _answer_of_two(lists, encoder, question, said):
     """Answer :func:`answer_question` about two lists."""
-    encoder, fitted_list, fitted = two_lists.calibrated_on_list(encoder, lists)
-    galleries = two_lists.galleries_of_two(encoder, lists)
+    listed, unknown = said
+    sizes = [
+        (len(validation.able_accounts(of_list)), len(of_list.store.tokens)) for of_list in lists
+    ]
+    chosen = sizes.index(max(sizes))
+    costs = question.costs()
+    choice = validation.choose_calibration(lists[chosen], encoder, costs, question.seed)
+    galleries = galleries_of_two(choice.encoder, lists)
     names = [gallery.names for gallery in galleries]
     everybody = {*names[0], *names[1]}
-    queries = decided.as_listed(question.accounts, everybody) or list(names[0])
+    queries = list(decided.as_listed(question.accounts or names[0], everybody))
     for given, name in zip(question.accounts, queries):
         if name not in everybody:
             raise ValueError(f"{given} is in neither list, or is set aside")
-    listed = decided.listed_decisions(decisions, *names)
-    stays = []
-    for column, gallery in zip(("account_a", "account_b"), galleries, strict=True):
-        known = listed[column][listed.decision == decided.SAME]
-        stays.append((gallery.problems == "") & ~np.isin(gallery.names, known))
+
+    known = listed[listed.decision == decided.SAME]
+    stays = [
+        (gallery.problems == "") & ~np.isin(gallery.names, known[side])
+        for gallery, side in zip(galleries, SIDES, strict=True)
+    ]
     if not all(of_list.any() for of_list in stays):
         raise ValueError(
             "all accounts of a list have known partners or cannot be judged: nobody is left to "
             "match"
         )
-
-    config = galleries[0].use.match
-    different = _rows_of(listed, decided.DIFFERENT, galleries)
-    scores = two_lists.list_scores(galleries, different).tocsr()
-    scores = scores[stays[0]][:, stays[1]].tocoo()
-    probability, overlap = two_lists.match_pairs(
-        scores, config, question.overlap, two_lists.is_in_order(*lists)
+    different = listed[listed.decision == decided.DIFFERENT]
+    pairs, probability, overlap, highest = _pairs_of_two(
+        galleries, stays, different, question.overlap
     )
-    highest = config.highest_probability(overlap, max(scores.shape))
-    supported = np.minimum(probability.data, highest)
-    is_likely = supported >= LEAST_PROBABILITY
-    rows = [np.flatnonzero(on_side)[row[is_likely]] for on_side, row in zip(stays, scores.coords)]
-    likely = supported[is_likely]
-    pairs = _frame(
-        galleries,
-        *rows,
-        probability=likely,
-        llr=config.llr(likely, overlap, max(scores.shape)),
-        score=scores.data[is_likely],
-        highest=likely >= highest,
-    )
-    known = _rows_of(listed, decided.SAME, galleries)
-    known_pairs = _frame(galleries, *known.T, probability=1.0, llr=np.nan, highest=False)
     nobody = [np.maximum(1 - probability.sum(axis), 0) for axis in (1, 0)]
     accounts = [
         _accounts(gallery, letter, pd.Series(chance, gallery.names[of_list]))
         for gallery, letter, chance, of_list in zip(galleries, LISTS, nobody, stays, strict=True)
     ]
-    costs = question.costs()
-    accounts = pd.concat(accounts, ignore_index=True)
-    pairs = pd.concat([pairs, known_pairs], ignore_index=True)
     return Answer(
         lists,
         galleries,
@@ -450,20 +436,143 @@ def _answer_of_two(lists, encoder, question, decisions):
         overlap,
         costs,
         highest,
-        config.accounts or fitted,
-        _with_states(pairs, {}, listed, costs),
-        accounts,
-        listed,
-        decided.unknown_accounts(decisions, everybody),
-        len(decisions) - len(listed),
-        fitted_list,
-        fitted,
+        _with_states(pairs, accounts, listed, costs),
+        pd.concat(accounts, ignore_index=True),
+        unknown,
+        choice,
+        LISTS[chosen],
     )
 
 
-def _rows_of(listed, decision, galleries):
-    """Return the rows (K, 2) of the pairs of which a decision was made in both galleries."""
-    of_decision = listed[listed.decision == decision]
-    sides = [of_decision.account_a, of_decision.account_b]
-    columns = [gallery.columns(side) for gallery, side in zip(galleries, sides, strict=True)]
-    return np.unique(np.stack(columns, 1), axis=0)
+def _pairs_of_two(galleries, stays, different, overlap):
+    """Match the accounts of two lists that stay.
+
+    Returns the likely pairs, all probabilities, the overlap, and the highest probability that the
+    fit supports: a likelihood ratio cannot be larger than the comparisons that it rests on.
+    """
+    rows = [gallery.columns(different[side]) for gallery, side in zip(galleries, SIDES)]
+    log_odds = log_odds_of_pairs(galleries, np.stack(rows, 1)).tocsr()
+    log_odds = log_odds[stays[0]][:, stays[1]].tocoo()
+    probability, overlap = match_pairs(log_odds, overlap)
+    longer = max(log_odds.shape)
+    lowest_llr, highest_llr = galleries[0].use.bounds(max(longer, 2))
+    highest = float(expit(logit(overlap / longer) + highest_llr))
+    rows = [np.flatnonzero(of_list)[row] for of_list, row in zip(stays, probability.coords)]
+    llr = log_odds.data + np.log([len(gallery) for gallery in galleries]).mean()
+    pairs = _frame(
+        galleries,
+        *rows,
+        probability=np.minimum(probability.data, highest),
+        llr=llr.clip(lowest_llr, highest_llr),
+        score=log_odds.data,
+    )
+    return pairs[pairs.probability >= LEAST_PROBABILITY], probability, overlap, highest
+
+
+def galleries_of_two(encoder: AuthorEncoder, lists: list[OwnPosts]) -> list[AccountGallery]:
+    """Return the galleries of two lists, in which the accounts of the other one are asked.
+
+    Parameters
+    ----------
+    encoder : AuthorEncoder
+        embeds and scores the accounts
+    lists : list of OwnPosts
+        posts of both lists, without shared passages
+
+    Raises
+    ------
+    ValueError
+        A list has fewer than ENOUGH accounts.
+    """
+    embeddings = Embeddings()  # shared, so that no vectors are made twice
+    galleries = []
+    for letter, posts in zip(LISTS, lists, strict=True):
+        samples = spread_posts(posts.store)
+        if len(samples) < ENOUGH:
+            raise ValueError(
+                f"list {letter} has {len(samples)} accounts with enough posts that do not stand "
+                f"word for word in the other list, too. Lists are matched from {ENOUGH} accounts "
+                "on, since a score counts by how far it stands out among those of other accounts: "
+                f"put both lists into one file, and ask `{PROGRAM} mine`"
+            )
+        names = posts.names[samples.authors]
+        galleries.append(
+            AccountGallery(encoder, samples, names, posts.hours, embeddings=embeddings)
+        )
+    return galleries
+
+
+def log_odds_of_pairs(galleries: list[AccountGallery], different: np.ndarray) -> sparse.coo_array:
+    """Return the log-odds of pairs that may be partners, the mean of both directions.
+
+    These are all pairs, or of larger lists the NEAREST of each account.
+
+    Parameters
+    ----------
+    galleries : list of AccountGallery
+        result of :func:`galleries_of_two`
+    different : (K, 2) int
+        rows of pairs that are known to be two people's
+    """
+    first, second = galleries
+    shape = (len(first), len(second))
+    if max(shape) <= FULL_GALLERY:
+        log_odds = (second.log_odds(first.targets) + first.log_odds(second.targets).T) / 2
+        log_odds[tuple(different.T)] = -np.inf
+        return as_pairs(log_odds)
+    vectors = []
+    for gallery in galleries:
+        made = gallery.encoder.vectors(gallery.targets, gallery.hours, gallery.embeddings)
+        vectors.append(as_rows(made))
+    pairs = near_pairs(*vectors, NEAREST)
+    pairs = pairs[~np.isin(pairs @ [shape[1], 1], different @ [shape[1], 1])]
+    forward = second.log_odds_of_pairs(first.targets, pairs)
+    back = first.log_odds_of_pairs(second.targets, pairs[:, ::-1])
+    return sparse.coo_array(((forward + back) / 2, pairs.T), shape)
+
+
+def near_pairs(first: Rows, second: Rows, nearest: int) -> np.ndarray:
+    """Return the pairs (N, 2) of which one vector is among the nearest of the other.
+
+    All pairs with the score of the last of the nearest are kept, so that the order of accounts
+    never decides.
+
+    Parameters
+    ----------
+    first, second : (Q, D) and (T, D)
+        vectors of the accounts of both lists
+    nearest : int
+        number of pairs of each account
+    """
+    keys = []
+    place = np.array([second.shape[0], 1])  # of a row of each list in the number of a pair
+    for queries, targets, of_row in ((first, second, place), (second, first, place[::-1])):
+        for part, scores in score_blocks(queries, targets):
+            last = max(targets.shape[0] - nearest, 0)
+            lowest = np.partition(scores, last, axis=1)[:, [last]]
+            pairs = np.argwhere(scores >= lowest) + [part.start, 0]
+            keys.append(pairs @ of_row)
+    return np.stack(np.divmod(np.unique(np.concatenate(keys)), place[0]), 1)
+
+
+def match_pairs(log_odds: sparse.coo_array, overlap: float = 0.0) -> tuple[sparse.coo_array, float]:
+    """Match two lists; which of them is named first does not matter.
+
+    Parameters
+    ----------
+    log_odds : (Q, T)
+        of the pairs of both lists that may be partners
+    overlap : float
+        share of the shorter list that has a partner; 0 to estimate it
+
+    Returns
+    -------
+    The probabilities, (Q, T) sparse, of which each account has at most one that is far above one
+    half; and the overlap
+    """
+    sides = (log_odds, log_odds.T.tocoo())
+    if not overlap:
+        overlap = float(np.mean([estimate_overlap(side, LOG_ODDS) for side in sides]))
+    forward, back = [sinkhorn(side, LOG_ODDS, overlap) for side in sides]
+    chance = (forward.data + back.data) / 2
+    return sparse.coo_array((chance, log_odds.coords), log_odds.shape), overlap

@@ -1,6 +1,7 @@
 """Read own posts: a file with columns of any name becomes accounts, cleaned as in notebook 01."""
 
 import shutil
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -9,9 +10,9 @@ import numpy as np
 import pandas as pd
 import torch
 
+from ..cleaning.authors import is_placeholder
 from ..core.artifacts import folder_lock, is_current, note, verify_checksum
 from ..core.paths import Run
-from ..core.progress import progress_bar
 from ..corpus.collection import CollectConfig, collect, parts_folder
 from ..corpus.posts_table import open_database
 from ..corpus.shared_texts import write_texts
@@ -107,11 +108,6 @@ class OwnPosts:
     texts_path: Path | None = None
     set_aside: pd.DataFrame = field(default_factory=partial(set_aside_rows, (), (), ""))
 
-    def samples(self, names: list[str]) -> Samples:
-        """Return the posts of named accounts, to be used as queries."""
-        listed = list(self.names)
-        return spread_posts(self.store, np.array([listed.index(name) for name in names], int))
-
     def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
         """Return a gallery of samples of the store, by default the posts of each account.
 
@@ -129,7 +125,7 @@ class OwnPosts:
         return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
 
     def gallery_for(
-        self, encoder: AuthorEncoder, queries: Samples, seed: int = 0
+        self, encoder: AuthorEncoder, queries: list[str], seed: int = 0
     ) -> AccountGallery:
         """Return a gallery for the given queries: of all accounts if these are few, else of some.
 
@@ -142,24 +138,17 @@ class OwnPosts:
         ----------
         encoder : AuthorEncoder
             embeds queries and accounts.
-        queries : Samples
-            the samples to be ranked, at least one.
+        queries : list of str
+            names of the accounts that are asked about
         seed : int
             seed of the random sample of accounts.
-
-        Raises
-        ------
-        ValueError
-            Where there is no query.
         """
-        if not len(queries):
-            raise ValueError("no account is asked about: name at least one")
         samples = spread_posts(self.store)
         if len(samples) <= FULL_GALLERY:
             return self.gallery(encoder, samples)
-        near = self._nearest(encoder, encoder.vectors(queries, self.hours), samples)
-        if queries.store is self.store:
-            near = np.union1d(near, np.flatnonzero(np.isin(samples.authors, queries.authors)))
+        is_asked = np.isin(self.names[samples.authors], queries)
+        vectors = encoder.vectors(samples[np.flatnonzero(is_asked)], self.hours)
+        near = np.union1d(self._nearest(encoder, vectors, samples), np.flatnonzero(is_asked))
         cohort = reference_targets(len(samples), None, COHORT_ACCOUNTS, seed)
         rows = np.union1d(near, cohort)
         targets = samples[rows]
@@ -177,16 +166,13 @@ class OwnPosts:
         queries = torch.from_numpy(vectors)
         # of the account itself, and of others
         of_query = 1 + max(min(NEAREST_OF_ALL // len(queries), NEAREST_OF_QUERY), 1)
-        best = torch.empty(len(queries), 0)
-        rows = torch.empty(len(queries), 0, dtype=torch.int64)
-        for begin in progress_bar(range(0, len(samples), BLOCK_ACCOUNTS), desc="vectors", delay=2):
+        scores = []
+        for begin in range(0, len(samples), BLOCK_ACCOUNTS):
             block = samples[begin : begin + BLOCK_ACCOUNTS]
-            targets = torch.from_numpy(encoder.vectors(block, self.hours, progress=False))
-            scores = torch.cat([best, queries @ targets.T], 1)
-            numbers = torch.arange(begin, begin + len(block)).expand(len(queries), -1)
-            best, place = scores.topk(min(of_query, scores.shape[1]))
-            rows = torch.cat([rows, numbers], 1).gather(1, place)
-        return rows.unique().numpy()
+            targets = torch.from_numpy(encoder.vectors(block, self.hours))
+            scores.append(queries @ targets.T)
+        nearest = torch.cat(scores, 1).topk(min(of_query, len(samples))).indices
+        return nearest.unique().numpy()
 
 
 def read_posts(
@@ -195,7 +181,6 @@ def read_posts(
     encoder: AuthorEncoder,
     columns: dict | None = None,
     pseudonymise: bool = True,
-    where: dict | None = None,
 ) -> OwnPosts:
     """Read, clean and tokenise a file of posts, CSV, TSV, JSON lines or Parquet.
 
@@ -213,8 +198,6 @@ def read_posts(
     pseudonymise : bool
         replace names by pseudonyms, see :mod:`helpers.cleaning.authors`; the result then holds
         no name.
-    where : dict, optional
-        column of the file -> the one value of the rows to read.
 
     Returns
     -------
@@ -228,17 +211,16 @@ def read_posts(
         fewer than two accounts have MIN_POSTS posts.
     """
     with folder_lock(run.folder):
-        return _read_posts(run, location, encoder, columns, pseudonymise, where)
+        return _read_posts(run, location, encoder, columns, pseudonymise)
 
 
-def _read_posts(run, location, encoder, columns, pseudonymise, where):
+def _read_posts(run, location, encoder, columns, pseudonymise):
     """Do what :func:`read_posts` does, in whose folder nobody else is at work."""
     columns = column_types(location, columns or {})
     config = CollectConfig(
         source="table",
         location=[str(location)],
         columns=columns,
-        options={"where": where} if where else {},
         pseudonymise=pseudonymise,
     )
     card, texts_path = _collect_with_texts(run, config)
@@ -254,7 +236,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where):
     with_own_posts = _count_readable(store, encoder)
 
     names = np.asarray(whole_store.author_names(), object)
-    unread = (location, columns["author"], where, texts_path, names, pseudonymise)
+    unread = (location, columns["author"], texts_path, names, pseudonymise)
     set_aside = [
         accounts_without_posts(*unread),
         set_aside_rows(names[count < MIN_POSTS], count[count < MIN_POSTS], FEW),
@@ -455,16 +437,22 @@ def _say_guests(location, columns, author):
 
 
 def _check_shared_names(location, columns, author):
-    """Raise ValueError where a guessed column has fewer names than a column of ids has ids."""
+    """Raise ValueError where a name of a guessed column has several ids in a column of ids."""
     for column in columns:
         if column.lower() not in ID_NAMES or column == author:
             continue
-        shared = len(author_names(location, column)) - len(author_names(location, author))
-        if shared > 0:
+        ids = Counter()
+        for pair in author_names(location, [author, column]):
+            name, _, account = pair.rpartition("/")
+            if account and not is_placeholder(name):
+                ids[name] += 1
+        shared = [name for name, number in ids.items() if number > 1]
+        if shared:
             raise ValueError(
-                f"{Path(location).name}: the column {column} has {shared:,} ids more than {author} "
-                f"has names, so accounts share a name: say --author {column}, or --author {author} "
-                "where one name is one person"
+                f"{Path(location).name}: {len(shared):,} of the names in the column {author} have "
+                f"several ids in {column} ({shared[0]!r} has {ids[shared[0]]:,}), so accounts "
+                f"share a name: say --author {column}, or --author {author} where one name is one "
+                "person"
             )
 
 

@@ -23,12 +23,12 @@ UNKNOWN_TOPIC = NO_TOPIC  # the name of a topic that is not known
 Posts = Sequence[Sequence[str]]  # one list of texts per account, oldest first
 
 
-class NoPosts(ValueError):
-    """An account has no post left: all are empty after cleaning, or stand in other posts, too."""
-
-
 def samples_of(
-    posts: Posts, tokenizer, times: Sequence | None = None, topics: Sequence | None = None
+    posts: Posts,
+    tokenizer,
+    times: Sequence | None = None,
+    topics: Sequence | None = None,
+    may_be_empty: bool = False,
 ) -> Samples:
     """Make one sample of each account's texts, cleaned as notebook 01 cleans them.
 
@@ -47,6 +47,8 @@ def samples_of(
     topics : sequence, optional
         one list per account with the topic of each post, such as its room; None for a topic that
         is not known.
+    may_be_empty : bool
+        whether an account may be without a post after cleaning; its sample is then empty.
 
     Returns
     -------
@@ -69,7 +71,9 @@ def samples_of(
     seconds = np.zeros(len(texts), np.int64) if times is None else _seconds(times)
     rooms = [UNKNOWN_TOPIC] * len(texts)
     if topics is not None:
-        rooms = [_topic_name(room) for room in chain.from_iterable(topics)]
+        rooms = [
+            UNKNOWN_TOPIC if pd.isna(room) else str(room) for room in chain.from_iterable(topics)
+        ]
     topic_list, topic = np.unique(rooms, return_inverse=True)
 
     tokens = tokenizer.encode([text for text in texts if text])
@@ -87,7 +91,9 @@ def samples_of(
         topic=topic[is_kept],
         author_offsets=kept_before[account_ends],
     )
-    return spread_posts(store, whole_accounts(store).authors)
+    if not may_be_empty:
+        whole_accounts(store)
+    return spread_posts(store, np.arange(len(posts)))
 
 
 def _check_lists(posts, times, topics) -> None:
@@ -123,10 +129,6 @@ def _seconds(times: Sequence) -> np.ndarray:
     return seconds
 
 
-def _topic_name(room) -> str:
-    return UNKNOWN_TOPIC if pd.isna(room) else str(room)
-
-
 def rooms_of(store: TokenStore) -> np.ndarray:
     """Return the topic of each post by name, (posts,); UNKNOWN_TOPIC where the store names none."""
     return np.array([*store.meta["topics"], UNKNOWN_TOPIC], object)[store.topic]
@@ -149,39 +151,19 @@ def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
     return [tokenizer.decode(store.tokens[begin:end]) for begin, end in zip(begins, ends)]
 
 
-def with_signatures(samples: Samples, signatures: list[str], tokenizer) -> Samples:
-    """Return the samples, with a signature under every post of the first accounts.
-
-    Parameters
-    ----------
-    samples : Samples
-        of any number of accounts.
-    signatures : list of str
-        the signature of the first account, of the second, and so on; other accounts get none.
-    tokenizer : Tokenizer
-        has made the tokens of the store.
-    """
-    texts = []
-    for first, count in zip(samples.first, samples.count):
-        texts.append(texts_of(samples.store, np.arange(first, first + count), tokenizer))
-    for account, signature in enumerate(signatures):
-        texts[account] = [f"{text} {signature}" for text in texts[account]]
-    return samples_of(texts, tokenizer)
-
-
 def whole_accounts(store: TokenStore) -> Samples:
     """Return one sample per account of a store, of all its posts.
 
     Raises
     ------
-    NoPosts
+    ValueError
         Where an account has no post.
     """
     count = store.posts_per_author()
     empty = np.flatnonzero(count == 0)
     if len(empty):
         more = f", and {len(empty) - 1} more have none" if len(empty) > 1 else ""
-        raise NoPosts(f"account {empty[0]} has no post of its own words{more}")
+        raise ValueError(f"account {empty[0]} has no post of its own words{more}")
     return Samples(store, store.author_offsets[:-1], count, np.arange(len(count)))
 
 
@@ -216,11 +198,11 @@ def spread_posts(
 
 
 def halves(
-    store: TokenStore, min_posts: int, max_posts: int = MOST_POSTS, distant: bool = False
+    store: TokenStore, min_posts: int, max_posts: int = MOST_POSTS
 ) -> tuple[Samples, Samples]:
-    """Cut each account into an older and a newer half, which stand for two accounts of one person.
+    """Return the first and the last posts of each account, as two accounts of one person.
 
-    Calibration is fitted and checked on such pairs.
+    They are as far apart as its posts allow: one conversation may go on over a cut in the middle.
 
     Parameters
     ----------
@@ -230,27 +212,16 @@ def halves(
         minimum number of posts per half; accounts with fewer than twice as many are left out.
     max_posts : int
         maximum number of posts per half.
-    distant : bool
-        of a longer account take the first and the last posts, not those next to the cut. They are
-        as far apart as its posts allow, and stand for two accounts more strictly: one conversation
-        may go on from half to half. Both halves then have the same number of posts.
 
     Returns
     -------
-    The older and the newer halves, in the same order of accounts.
+    The first and the last posts, as many of each, in the same order of accounts.
     """
     total = store.posts_per_author()
     accounts = np.flatnonzero(total >= 2 * min_posts)
-    total = total[accounts]
-    first = store.author_offsets[accounts]
-    older = np.minimum(total // 2, max_posts)
-    if distant:
-        older_half = Samples(store, first, older, accounts)
-        return older_half, Samples(store, first + total - older, older, accounts)
-    middle = first + total // 2
-    newer = np.minimum(total - total // 2, max_posts)
-    older_half = Samples(store, middle - older, older, accounts)
-    return older_half, Samples(store, middle, newer, accounts)
+    count = np.minimum(total[accounts] // 2, max_posts)
+    first = Samples(store, store.author_offsets[accounts], count, accounts)
+    return first, replace(first, first=store.author_offsets[accounts + 1] - count)
 
 
 def last_posts(samples: Samples, posts: int) -> Samples:

@@ -181,7 +181,7 @@ def reading_problems(
         if is_unchecked and language != UNSURE:
             problems[row] = f"{WRITES} {language}, {UNCHECKED}"
         elif shares[row] > limit:
-            problems[row] = f"{shares[row]:.0%} of the text is {UNREADABLE}"
+            problems[row] = UNREADABLE
         elif is_unchecked and has_words[row]:
             problems[row] = f"{WRITES} in a language that cannot be told, {UNCHECKED}"
     return problems
@@ -279,7 +279,6 @@ def set_aside_rows(
 def accounts_without_posts(
     location: str,
     column: str,
-    where: dict | None,
     texts_path: Path,
     kept: Collection[str],
     pseudonymise: bool,
@@ -288,7 +287,7 @@ def accounts_without_posts(
 
     Parameters
     ----------
-    location, column, where
+    location, column
         of the file, as :func:`helpers.sources.table.author_names` takes them
     texts_path : Path
         the file of who posted which texts, see :mod:`helpers.corpus.shared_texts`
@@ -306,7 +305,7 @@ def accounts_without_posts(
     read_authors = set(map(same_author, authors_of_texts(texts_path)))
     reasons = {}
     accounts = {}
-    for name in author_names(location, column, where):
+    for name in author_names(location, column):
         account = pseudonym(name)
         author = same_author(account)
         if author in kept_authors or not same_author(name) or is_placeholder(author_name(name)):

@@ -16,7 +16,7 @@ results stand in tables of their own.
 Scores are a matrix (Q, T), -inf of pairs that are none. Of long lists it is sparse, and only its
 candidates have weights, so time and memory grow with their number and not with the product of both
 lists. Of 20,000 x 20,000 accounts with 3 million candidates, the estimate of the overlap took 7
-seconds and the probabilities less than one, on one core (``benchmarks/matching.py``, one run).
+seconds and the probabilities less than one, on one core (one run).
 
 How scores become weights is fitted on lists that are drawn from known accounts.
 """

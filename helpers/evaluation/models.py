@@ -34,7 +34,9 @@ class Embeddings:
     def __init__(self):
         self._kept = {}
 
-    def of(self, encoder: Encoder, samples: Samples, max_tokens: int) -> Rows:
+    def of(
+        self, encoder: Encoder, samples: Samples, max_tokens: int, progress: bool = False
+    ) -> Rows:
         """Embed samples, or return the rows that were made of them before.
 
         Parameters
@@ -42,13 +44,16 @@ class Embeddings:
         encoder : an encoder of dense or sparse rows
         samples : N samples
         max_tokens : tokens read of each post
+        progress : show a bar where it takes over two seconds
 
         Returns
         -------
         (N, D) rows, as :func:`helpers.evaluation.scores.as_rows` makes them
         """
         key = ("rows", encoder, samples, max_tokens)
-        return self.once(key, lambda: as_rows(embed(encoder, samples, max_tokens)))
+        return self.once(
+            key, lambda: as_rows(embed(encoder, samples, max_tokens, progress=progress))
+        )
 
     def put(self, encoder: Encoder, samples: Samples, max_tokens: int, rows) -> None:
         """Keep rows of samples that were made elsewhere, unless there are some already.

@@ -1,12 +1,19 @@
 """The encoder that ships and invented accounts, read once for all tests of the room."""
 
+import sys
+
+import numpy as np
 import pytest
 
 from helpers.accounts import page, reading
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.match import answer_question
-from helpers.core.paths import Run
+from helpers.accounts.samples import MAX_TOKENS, halves
+from helpers.accounts.scoring import OWN_POSTS
+from helpers.core.paths import ROOT, Run
 from helpers.sources.demo import write_demo_csv
+
+sys.path.append(str(ROOT / "benchmarks"))
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +35,14 @@ def mine(encoder, invented, tmp_path_factory):
     patch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))
     yield reading.read_posts(Run("mine"), str(invented), encoder, pseudonymise=False)
     patch.undo()
+
+
+@pytest.fixture(scope="session")
+def own_encoder(encoder, mine):
+    """The encoder, calibrated on the first and the last posts of the invented accounts."""
+    first, last = halves(mine.store, *OWN_POSTS)
+    scores = encoder.model(True, mine.hours).score_matrix(first, last, MAX_TOKENS)
+    return encoder.calibrated_by(scores, first, last, np.arange(len(first)), mine.hours)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,8 @@
 """The encoder that ships: vectors, eight bits, files, and the numbers of the notebooks."""
 
+import shutil
+
+import fitting
 import numpy as np
 import pytest
 import torch
@@ -10,7 +13,9 @@ from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.samples import halves
 from helpers.accounts.scoring import ScoringConfig
 from helpers.core.artifacts import read_json, write_json
+from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.evaluation.calibration import Calibration
+from tests.accounts.test_gallery import Words
 
 POSTS = [["The first post here.", "And a second one, quite short :)"], ["another account's post"]]
 
@@ -43,35 +48,6 @@ def test_products_of_vectors_are_fused_scores(encoder, mine):
     model = encoder.model(False, False)
     scores = model.score_matrix(older[np.arange(5)], newer[np.arange(5)], MAX_TOKENS)
     np.testing.assert_allclose(one @ other.T, scores, atol=1e-5)
-
-
-def test_saved_and_loaded_it_is_the_same(encoder, tmp_path):
-    encoder.save(tmp_path / "again")
-    again = AuthorEncoder.load(tmp_path / "again")
-    np.testing.assert_array_equal(
-        again.encode(POSTS), encoder.encode(POSTS)
-    )  # what was in eight bits stays in them
-    assert again.uses == encoder.uses
-
-
-@pytest.mark.parametrize("name", ["weights.safetensors", "model.json", "tokenizer.model"])
-def test_damage_is_seen(encoder, tmp_path, name):
-    encoder.save(tmp_path)
-    content = bytearray((tmp_path / name).read_bytes())
-    content[len(content) // 2] ^= 1
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(ValueError, match="damaged|not valid JSON"):
-        AuthorEncoder.load(tmp_path)
-
-
-def test_what_an_earlier_version_saved_is_refused_by_name(encoder, tmp_path):
-    encoder.save(tmp_path)
-    about = read_json(tmp_path / "model.json")
-    for use in about["uses"].values():
-        del use["size_weight"]
-    write_json(tmp_path / "model.json", about)
-    with pytest.raises(ValueError, match="earlier version"):
-        AuthorEncoder.load(tmp_path)
 
 
 def test_an_unknown_name_tells_those_there_are(tmp_path):
@@ -110,7 +86,7 @@ def test_eight_bits_lose_at_most_half_a_step():
         "zero": torch.zeros(3000, 100),
         "conv": torch.randn(600, 100, 5),
     }
-    packed = weights.quantise(tables)
+    packed = fitting.quantise(tables)
     again = weights.restore(packed)
     assert set(again) == set(tables)
     assert packed["table"].dtype == torch.int8 and packed["small"].dtype == torch.float32
@@ -138,25 +114,44 @@ def test_a_ratio_claims_no_more_than_its_accounts_show():
     )
 
 
-def test_a_fit_of_own_stores_gives_all_uses(encoder, make_store):
-    train, dev = (
-        make_store([40] * count, seed, vocabulary=300, habits=True)
-        for count, seed in ((60, 1), (32, 2))
-    )
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the encoder that ships."""
+    return shutil.copytree(weights.SHIPPED / "open-small", tmp_path / "copied")
+
+
+def test_damage_is_seen(copied):
+    content = bytearray((copied / "weights.safetensors").read_bytes())
+    content[len(content) // 2] ^= 1
+    (copied / "weights.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match="damaged"):
+        AuthorEncoder.load(copied)
+
+
+def test_what_an_earlier_version_saved_is_refused_by_name(copied):
+    about = read_json(copied / "model.json")
+    about["uses"]["alone"]["match"] = None
+    write_json(copied / "model.json", about)
+    with pytest.raises(ValueError, match="earlier version"):
+        AuthorEncoder.load(copied)
+
+
+def test_a_fit_of_own_stores_gives_all_uses_and_is_kept(make_store, tmp_path):
+    train = make_store([40] * 60, 1, vocabulary=300, habits=True)
+    dev = make_store([40] * 32, 2, vocabulary=300, habits=True)
     for store in (train, dev):
         store.meta.update(vocabulary=300, topics=[], fingerprint="")
-    from tests.accounts.test_gallery import Words
-
-    made = AuthorEncoder.fit(_tiny_stream(), train, dev, Words())
+    settings = stream_config(filters=4, token_dim=8, attention=8, layers=1, dim=16, features="T")
+    made = fitting.fit_encoder(build_stream_encoder(settings, 300, 1).eval(), train, dev, Words())
     assert set(made.uses) == {"gallery", "gallery_hours", "alone", "alone_hours"}
     assert set(made.uses["gallery"].weights) - set(made.uses["alone"].weights) == set(COUNTED)
     assert made.uses["gallery"].accounts == 32
     assert made.uses["alone"].accounts == 9  # no ratio above 10 without a gallery
 
 
-def _tiny_stream():
-    from helpers.encoders.stream import build_stream_encoder, stream_config
-
-    return build_stream_encoder(
-        stream_config(features="T", filters=4, token_dim=8, attention=8, layers=1, dim=16), 300, 1
-    ).eval()
+def test_saved_and_loaded_it_is_the_same(encoder, tmp_path):
+    fitting.save(encoder, tmp_path / "again")
+    again = AuthorEncoder.load(tmp_path / "again")
+    # what was in eight bits stays in them
+    np.testing.assert_array_equal(again.encode(POSTS), encoder.encode(POSTS))
+    assert again.uses == encoder.uses

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
-from helpers.accounts.gallery import NOBODY, UNDECIDED, AccountGallery
-from helpers.accounts.samples import halves
+from helpers.accounts.gallery import NOBODY, UNDECIDED, UNJUDGED, AccountGallery
+from helpers.accounts.samples import halves, texts_of
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import cosine
 from helpers.tokens.tokenizer import Tokenizer
@@ -160,6 +160,21 @@ def test_links_in_three_lines(encoder):
         NOBODY,
         1,
     ]
+
+
+def test_a_query_without_words_of_its_own_does_not_stop_the_others(gallery, mine, encoder):
+    copies = texts_of(mine.store, np.arange(8), encoder.tokenizer)
+    texts = [["One is written here.", "So is this."], copies, [""], ["Another one.", "I think."]]
+    names = ["first", "copier", "silent", "last"]
+    times = [[1_700_000_000] * len(posts) for posts in texts]
+    links = gallery.link(texts, names, times)
+    assert links["query"].tolist() == names
+    assert links.target.isna().tolist() == [False, True, True, False]
+    assert (links.answer[1:3] == UNJUDGED).all() and links.nobody[1:3].isna().all()
+    with pytest.raises(ValueError, match="no query has a post of its own words"):
+        gallery.link([copies], times=times[1:2])
+    with pytest.raises(ValueError, match="4 queries have 1 names"):
+        gallery.link(texts, ["first"], times)
 
 
 @pytest.mark.parametrize(

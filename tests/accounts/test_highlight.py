@@ -2,8 +2,7 @@
 
 import re
 
-from helpers.accounts.contributions import contributions
-from helpers.accounts.evidence import highlight
+from helpers.accounts.evidence import contributions, highlight
 from helpers.accounts.gallery import AccountGallery
 
 

@@ -14,12 +14,10 @@ import pytest
 from helpers.accounts import match
 from helpers.accounts import page as answer_page
 from helpers.accounts.__main__ import main
-from helpers.accounts.decisions import pseudonym_of
 from helpers.accounts.gallery import UNJUDGED
 from helpers.accounts.match import LIKELY, LINKED, NOT_LINKED
+from helpers.accounts.page import percent, render, sentences
 from helpers.accounts.samples import texts_of
-from helpers.accounts.templates import percent, render, sentences
-from helpers.accounts.validation import LinkErrors
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -50,43 +48,32 @@ def test_every_number_of_a_pair_is_that_of_the_tables(answer, record):
     assert record["counts"] == {
         state: counts.get(state, 0) for state in (LINKED, LIKELY, NOT_LINKED, UNJUDGED)
     }
-    for sentence in [record["headline"], *record["sentences"]]:
+    for sentence in [*record["headline"], *record["sentences"]]:
         assert " ".join(sentence.split()) in page
 
 
 def test_signs_are_in_as_many_posts_as_a_search_finds(answer, record):
     store = answer.gallery.targets.store
     texts = {}
-    hours = {}
     for name in answer.gallery.names:
         sample = answer.gallery.accounts([name])
         numbers = np.arange(sample.first[0], sample.first[0] + sample.count[0])
         texts[name] = texts_of(store, numbers, answer.gallery.encoder.tokenizer)
-        hours[name] = pd.to_datetime(store.time[numbers], unit="s").hour
     page = visible(render(record))
     signs = 0
     for pair in record["pairs"]:
         for sign in [*pair["speaks_for"], *pair["speaks_against"]]:
             for letter in "ab":
                 account = pair[letter]
-                hour = re.fullmatch(r"posts at (\d+) h UTC", sign["text"])
-                if hour:
-                    expected = (hours[account] == int(hour[1])).sum()
-                elif " / " in sign["text"] or "[rarer word]" in sign["text"]:
+                if " / " in sign["text"]:
                     continue
-                else:
-                    expected = sum(sign["text"][1:-1] in f" {text} " for text in texts[account])
+                expected = sum(sign["text"] in f" {text} " for text in texts[account])
                 assert sign[f"posts_{letter}"] == expected
                 signs += 1
         strongest = next(sign for sign in pair["speaks_against"] if sign["posts_a"])
-        words = f"it is in {strongest['posts_a']} of {pair['read_a']} posts read of {pair['a']}"
-        assert f"against it is {strongest['text']}: {words}" in page
+        words = f"it is in {strongest['posts_a']} of {pair['posts_a']} posts read of {pair['a']}"
+        assert f"against it is “{strongest['text']}”: {words}" in page
     assert signs > 50
-
-
-def test_nothing_of_the_demo_stands_on_the_page(record):
-    page = visible(render(record))
-    assert "invented" not in page and "banned" not in page and "Exercises" not in page
 
 
 def test_hostile_names_and_posts_are_only_text(record):
@@ -94,11 +81,9 @@ def test_hostile_names_and_posts_are_only_text(record):
         pair | {"a": HOSTILE, "key_a": HOSTILE, "note": HOSTILE, "decision": "later"}
         for pair in record["pairs"]
     ]
-    page = render(record | {"pairs": pairs, "files": [HOSTILE], "headline": HOSTILE})
+    page = render(record | {"pairs": pairs, "files": [HOSTILE], "headline": [HOSTILE]})
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
     assert page.count("<script>") == 1
-    name = answer_page.shown_name("x", {"x": "a\u202eb\x1b"})
-    assert name == "a\\u202eb\\x1b"
 
 
 def test_only_the_page_s_own_script_may_run(record):
@@ -130,42 +115,17 @@ def test_the_headline_is_the_user_s_answer(answer, states, words):
         assert headline.endswith("linked, with probabilities from 93% to 97%; a link needs 91%.")
 
 
-def test_how_often_a_link_is_wrong_is_said_or_why_not(answer, record):
-    some = replace(answer, errors=LinkErrors(100, 60, 2, 1), prior=0.1)
-
-    def said_of(changed):
-        return visible(render(record | answer_page.numbers(changed)))
-
-    text = said_of(some)
+def test_how_often_a_link_is_wrong_is_said_or_why_not(record):
+    errors = {"accounts": 100, "right": 60, "wrong": 2, "wrong_alone": 1}
+    errors |= {"wrong_share": 0.15, "most_wrong_share": 0.42}
+    text = visible(render(record | {"link_errors": errors}))
     assert "60 of the 100 were linked with their own half, 40 were missed" in text
-    assert "the right half was taken away" in text
     assert "1 of the 100 was linked with somebody else" in text
     assert "about 15 in 100 such links will be wrong; it may be up to 42 in 100, since" in text
-    text = said_of(replace(some, errors=LinkErrors(100, 99, 0, 0)))
-    assert "99 of the 100 were linked with their own half, 1 was missed" in text
-    assert "hardly a link will be wrong, as far as this test shows; it may be up to" in text
-    text = said_of(replace(some, errors=LinkErrors(100, 100, 0, 0)))
-    assert "100 of the 100 were linked with their own half. In a second test" in text
-    text = said_of(replace(some, errors=LinkErrors(100, 0, 0, 0)))
+    text = visible(render(record | {"link_errors": errors | {"wrong_share": None}}))
     assert "None of them was linked with its own half" in text
-    text = said_of(replace(answer, errors=None))
+    text = visible(render(record | {"link_errors": None}))
     assert "cannot be said for this file. The test needs 30 accounts" in text
-
-
-@pytest.mark.parametrize(
-    "count, step",
-    [
-        (LINKED, "Read the posts of each linked pair below"),
-        (LIKELY, "Likely pairs are a reason to look, not to act"),
-        (NOT_LINKED, "say so with the option --prior"),
-        (UNJUDGED, "Nothing here is a reason to act"),
-    ],
-)
-def test_the_next_step_follows_from_the_states(record, count, step):
-    counts = dict.fromkeys(record["counts"], 0) | {count: 2}
-    page = visible(render(record | {"counts": counts, "highest_probability": 0.1}))
-    assert step in page
-    assert ("Decide at each pair below" in page) == (count != UNJUDGED)
 
 
 def test_probabilities_are_never_rounded_to_certainty():
@@ -175,7 +135,11 @@ def test_probabilities_are_never_rounded_to_certainty():
 
 def test_no_name_is_a_formula_in_a_table(answer, record, tmp_path):
     name = answer.pairs.account_a[0]
-    answer = replace(answer, shown_names={name: "=SUM(A1)"})
+    answer = replace(
+        answer,
+        pairs=answer.pairs.replace(name, "=SUM(A1)"),
+        accounts=answer.accounts.replace(name, "=SUM(A1)"),
+    )
     answer_page.write_page(answer, record, tmp_path)
     pairs = pd.read_csv(tmp_path / "pairs.csv")
     accounts = pd.read_csv(tmp_path / "accounts.csv")
@@ -188,16 +152,11 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
     folder = tmp_path / "outputs" / "mine"
     printed = capsys.readouterr().out
     record = json.loads((folder / "answers.json").read_text("utf-8"))
-    assert record["headline"] in printed and "report.html" in printed
+    assert record["headline"][0] in printed and "report.html" in printed
     pairs = pd.read_csv(folder / "pairs.csv")
     assert {pairs.account_a[0], pairs.account_b[0]} == {"demo-0003", "newcomer"}
     assert not pairs.duplicated(["account_a", "account_b"]).any()
     assert len(pd.read_csv(folder / "accounts.csv")) == 41
-    log = [json.loads(line) for line in open(folder / "asked.jsonl")]
-    assert log[0]["asked"] and "demo-" not in json.dumps(log)
-    linked = [{row["account_a"], row["account_b"]} for row in log[0]["linked"]]
-    second_account = {pseudonym_of(name) for name in ("demo-0003", "newcomer")}
-    assert all(pair == second_account for pair in linked) and len(linked) == 1
     assert str(tmp_path) not in (folder / "report.html").read_text("utf-8")
 
     # what was decided changes the next answer
@@ -215,27 +174,19 @@ def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys)
 
 def test_pairs_that_are_not_shown_are_counted(answer, record):
     many = answer.pairs.head(25)
-    for state, shown in ((LINKED, 20), (LIKELY, 10), (NOT_LINKED, 3)):
+    for state, shown in ((LINKED, 20), (LIKELY, 20), (NOT_LINKED, 3)):
         pairs = answer_page.shown_pairs(replace(answer, pairs=many.assign(state=state)))
         assert len(pairs) == shown
-    page = visible(render(record | {"pairs_more": 4}))
+    more = {"linked": len(record["pairs"]) + 4}
+    page = visible(render(record | {"counts": record["counts"] | more}))
     assert "4 more pairs are linked or likely: pairs.csv has all." in page
     assert "pairs.csv has all" not in visible(render(record))
-
-
-def test_the_guess_is_explained_as_it_was_made(answer, record, monkeypatch):
-    assert "estimated from the posts of this file" in visible(render(record))
-    assert answer_page.numbers(replace(answer, queries=["newcomer"]))["is_prior_estimated"]
-    monkeypatch.setattr(answer_page, "ENOUGH", len(answer.gallery) + 1)
-    few = record | answer_page.numbers(answer)
-    page = visible(render(few | answer_page.said(few)))
-    assert "always this one for fewer than 30 accounts" in page
 
 
 def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer, record):
     few = answer.accounts.head(6).assign(problem=match.EQUALLY_LIKELY)
     said = answer_page.said(record | answer_page.numbers(replace(answer, accounts=few)))
-    words = "6 with posts that are as much like those of any other account here"
+    words = "posts that are as much like those of any other account here (6)"
     assert words in " ".join(said["sentences"])
     gallery = answer.posts[0].gallery(answer.gallery.encoder, answer.gallery.targets[np.arange(20)])
     small = record | answer_page.numbers(replace(answer, galleries=[gallery]))

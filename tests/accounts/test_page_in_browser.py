@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from helpers.accounts.decisions import read_decisions
-from helpers.accounts.templates import render
+from helpers.accounts.page import render
 
 websocket = pytest.importorskip("websocket")
 BROWSERS = ("chromium", "google-chrome", "chromium-browser")

@@ -87,14 +87,6 @@ def test_posts_are_spread_over_all_of_an_account():
     assert module.spread_posts(store).store is store, "nothing is copied where all fit"
 
 
-def test_halves_lie_where_they_should():
-    store = store_in_memory([3, 10, 200])
-    older, newer = module.halves(store, 5, 64)
-    assert older.authors.tolist() == newer.authors.tolist() == [1, 2]
-    assert (older.first + older.count == newer.first).all()
-    assert older.count.tolist() == newer.count.tolist() == [5, 64]
-
-
 def test_posts_of_one_form_are_counted():
     rng = np.random.default_rng(0)
     joins = [[5, 6, 7, *rng.integers(100, 900, 2)] for _ in range(20)]

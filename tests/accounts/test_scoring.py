@@ -1,5 +1,6 @@
 """The calibration among neighbours, on drawn lists and on own accounts."""
 
+import fitting
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -8,7 +9,7 @@ from scipy.special import logit
 from helpers.accounts import scoring
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
-from helpers.accounts.samples import halves
+from helpers.accounts.samples import halves, spread_posts
 from helpers.evaluation.calibration import (
     BELIEVED_QUERIES,
     MAX_PRIOR,
@@ -20,7 +21,7 @@ from helpers.evaluation.calibration import (
 
 def test_distant_halves_are_the_first_and_the_last_posts(make_store):
     store = make_store([3, 8, 21, 200])
-    first, last = halves(store, 4, 32, distant=True)
+    first, last = halves(store, 4, 32)
     assert first.authors.tolist() == last.authors.tolist() == [1, 2, 3]
     assert first.count.tolist() == last.count.tolist() == [4, 10, 32]
     assert (first.first - store.author_offsets[first.authors]).tolist() == [0, 0, 0]
@@ -84,9 +85,9 @@ def test_an_estimated_prior_has_bounds():
     assert estimate_prior(np.full(50, 9.0)) == pytest.approx(MAX_PRIOR)
 
 
-def test_own_accounts_move_the_ratios_along_a_line(encoder, mine):
+def test_own_accounts_move_the_ratios_along_a_line(encoder, own_encoder):
     shipped = encoder.uses["gallery_hours"]
-    own = encoder.calibrated_on(mine.store, mine.hours).uses["gallery_hours"]
+    own = own_encoder.uses["gallery_hours"]
     assert own.members == shipped.members, "weights stay"
     scores = np.linspace(-9, 9, 7)
     posts = np.full(7, 32)
@@ -97,7 +98,7 @@ def test_own_accounts_move_the_ratios_along_a_line(encoder, mine):
 
 
 def test_few_accounts_move_the_line_less(encoder, mine):
-    first, last = halves(mine.store, *scoring.OWN_POSTS, distant=True)
+    first, last = halves(mine.store, *scoring.OWN_POSTS)
     scores = encoder.model(True, mine.hours).score_matrix(first, last, 128) * 3
     slopes = []
     for count in (2, len(first)):
@@ -110,7 +111,7 @@ def test_few_accounts_move_the_line_less(encoder, mine):
 
 
 def test_scores_that_say_nothing_are_no_evidence(encoder, mine):
-    first, last = halves(mine.store, *scoring.OWN_POSTS, distant=True)
+    first, last = halves(mine.store, *scoring.OWN_POSTS)
     of_others = last[np.roll(np.arange(len(last)), 1)]
     scores = encoder.model(True, mine.hours).score_matrix(first, of_others, 128)
     rows = np.arange(len(first))
@@ -123,8 +124,8 @@ def test_scores_that_say_nothing_are_no_evidence(encoder, mine):
 def test_a_drawn_list_holds_both_ends_of_some_accounts_and_each_other_once(make_store):
     store = make_store([40] * 32)
     rng = np.random.default_rng(0)
-    samples = scoring._drawn_list(store, rng.permutation(32)[:20], 16, rng)
-    cut = round(20 * scoring.CUT_SHARE)
+    samples = fitting._drawn_list(store, rng.permutation(32)[:20], 16, rng)
+    cut = round(20 * fitting.CUT_SHARE)
     assert len(samples) == 20 + cut and set(samples.count) == {16}
     assert (samples.authors[:cut] == samples.authors[cut : 2 * cut]).all()
     assert len(set(samples.authors)) == 20
@@ -151,9 +152,8 @@ def test_the_prior_of_few_queries_is_not_estimated(encoder, gallery):
 
 
 def test_nobody_is_linked_where_every_account_has_another_author(encoder, mine):
-    gallery = mine.gallery(
-        encoder, mine.samples([name for name in mine.names if name != "newcomer"])
-    )
+    others = np.flatnonzero(mine.names != "newcomer")
+    gallery = mine.gallery(encoder, spread_posts(mine.store, others))
     prior = gallery.estimate_prior(gallery.targets, list(gallery.names))
     costs = LINK_COSTS.model_copy(update={"prior": prior})
     ranking = gallery.rank(gallery.targets, list(gallery.names), 1, costs)

@@ -1,18 +1,13 @@
 """The script that measures the encoder that ships: its rows, and its measures against a loop."""
 
-import importlib.util
-
 import numpy as np
 import pandas as pd
 import pytest
+import ship
 
 from helpers.accounts.samples import halves
-from helpers.core import paths, results
+from helpers.core import results
 from tests.factories import posts_table
-
-_spec = importlib.util.spec_from_file_location("ship", paths.ROOT / "benchmarks" / "ship.py")
-ship = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(ship)
 
 
 def test_recall_in_an_open_world_is_that_of_a_loop():
@@ -72,7 +67,7 @@ def test_calibration_is_recorded_by_posts_and_accounts(encoder, posts, tmp_path,
     rows = results.read_results(tmp_path / "results").set_index(["label", "metric"])
     assert set(rows.index.get_level_values(0)) == {"8 posts, 40 accounts", "8 posts, all accounts"}
     assert rows.targets["8 posts, 40 accounts", "Cllr"] == 40
-    first, last = halves(store, 8, 8, distant=True)
+    first, last = halves(store, 8, 8)
     scores = model.score_matrix(first, last, ship.MAX_TOKENS)
     llr = encoder.uses["gallery"].llr(scores, 8, 8, len(first))
     same = np.log2(1 + np.exp(-llr.diagonal())).mean()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from helpers.accounts.contributions import topic_words
+from helpers.accounts.evidence import topic_words
 from helpers.accounts.gallery import AccountGallery
 from helpers.sources import demo_writer
 

@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from markupsafe import escape
 
-from helpers.accounts import commands, page, reading, scoring, two_lists
-from helpers.accounts.encoder import ENOUGH, OWN_LIST_ACCOUNTS
+from helpers.accounts import commands, match, page, reading
+from helpers.accounts.encoder import ENOUGH
 from helpers.accounts.evidence import pair_evidence
-from helpers.accounts.gallery import LINK_COSTS
+from helpers.accounts.gallery import LINK_COSTS, UNJUDGED
 from helpers.accounts.match import LEAST_PROBABILITY, LINKED, Question, answer_question
-from helpers.accounts.templates import percent, render
+from helpers.accounts.page import render
+from helpers.accounts.scoring import ScoringConfig
 from helpers.core.paths import Run
-from helpers.evaluation.matching import MatchConfig, as_pairs
+from helpers.evaluation.matching import as_pairs
 from helpers.evaluation.scores import as_rows
 from helpers.sources import open_source
 from tests.accounts.subsets import subset_of_accounts
@@ -28,7 +28,6 @@ from tests.oracles import slow_candidates
 ONLY_A = range(0, 30)  # numbers of invented accounts
 IN_BOTH = range(30, 66)
 ONLY_B = range(66, 100)
-CONFIG = MatchConfig(2.0, -4.0)
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +55,8 @@ def posts(encoder, files, tmp_path_factory):
         reading.read_posts(Run(name), str(files / f"{name}.csv"), encoder, pseudonymise=False)
         for name in "ab"
     ]
-    yield two_lists.comparable_lists(*both, encoder.kinds)
+    yield match.comparable_lists(*both, encoder.kinds)
     patch.undo()
-
-
-@pytest.fixture(scope="module")
-def own_calibration(encoder, posts):
-    return two_lists.calibrated_on_list(encoder, posts)
 
 
 def ask(encoder, posts, decisions=None, **question):
@@ -84,7 +78,7 @@ def names_of(pairs):
 
 
 def linked_of(answer):
-    return answer.new_pairs[answer.new_pairs.state == LINKED]
+    return answer.pairs[answer.pairs.state == LINKED]
 
 
 def nobody_of(answer, letter):
@@ -125,37 +119,19 @@ def test_the_order_of_the_lists_does_not_matter(encoder, posts, matched):
     assert {reverse.fitted_list, matched.fitted_list} == {"A", "B"}
 
 
-def test_own_calibration_needs_accounts_enough(encoder, posts, own_calibration):
-    fitted, letter, accounts = own_calibration
-    use = encoder.use(True, True)
-    assert accounts >= ENOUGH and letter in "AB"
-    assert fitted.uses[use] != encoder.uses[use]
-    few = [subset_of_accounts(side, np.arange(ENOUGH - 1)) for side in posts]
-    assert two_lists.calibrated_on_list(encoder, few) == (encoder, "", 0)
-
-
-def test_few_accounts_give_all_their_posts_to_the_fit(own_calibration, posts):
-    encoder, letter, accounts = own_calibration
-    counts = posts["AB".index(letter)].store.posts_per_author()
-    assert (counts >= 2 * scoring.LIST_POSTS).sum() < accounts < OWN_LIST_ACCOUNTS
-    assert encoder.uses[encoder.use(True, posts[0].hours)].match.accounts == accounts
-
-
 def test_decisions_are_heeded(encoder, posts, matched):
     linked = names_of(linked_of(matched))
     wrong = (matched.gallery.names[0], linked[1][1])
     rows = [(*wrong, "same"), *[(*pair, "different") for pair in linked[2:4]]]
     changed = ask(encoder, posts, decided_as(*rows, (*linked[0], "later"), ("x", "y", "same")))
-    known = changed.pairs[changed.pairs.decision == "same"]
-    assert names_of(known) == [wrong] and (known.probability == 1).all()
-    new_pairs = changed.new_pairs
+    new_pairs = changed.pairs
     assert wrong[0] not in set(new_pairs.account_a) and wrong[1] not in set(new_pairs.account_b)
     assert wrong[0] not in nobody_of(changed, "A") and wrong[1] not in nobody_of(changed, "B")
     assert not set(linked[2:4]) & set(names_of(changed.pairs))
     assert linked[0] in names_of(linked_of(changed)), "others stay"
     put_off = new_pairs[new_pairs.decision == "later"]
     assert names_of(put_off) == linked[:1] and put_off.note.tolist() == ["a note"]
-    assert changed.unknown == ["x", "y"] and changed.unheeded == 1
+    assert changed.unknown == ["x", "y"]
 
 
 def test_somebody_must_be_left(encoder, posts):
@@ -174,6 +150,20 @@ def test_strangers_are_not_linked(encoder, posts):
     assert len(linked_of(ask(encoder, sides))) <= min(len(only_a), len(only_b)) / 200
 
 
+def test_accounts_of_few_posts_cannot_be_judged(encoder, posts, matched, monkeypatch):
+    """The same name may be of few posts in one list only."""
+    name = names_of(linked_of(matched))[0][0]
+    counts = matched.accounts[matched.accounts.account == name].posts
+    monkeypatch.setattr(match, "MIN_POSTS_TO_JUDGE", counts.max())
+    accounts = ask(encoder, posts).accounts
+    assert (accounts.problem != "").tolist() == (accounts.posts < counts.max()).tolist()
+    pairs = ask(encoder, posts).pairs
+    few = pairs[["posts_a", "posts_b"]].min(axis=1) < counts.max()
+    assert few.any() and not few.all()
+    assert (pairs.state == UNJUDGED).tolist() == few.tolist()
+    assert (pairs.reason != "").tolist() == few.tolist()
+
+
 def test_few_accounts_are_refused(encoder, posts):
     few = subset_of_accounts(posts[1], np.arange(ENOUGH - 1))
     with pytest.raises(ValueError, match="list B has .* ask `python -m helpers mine`"):
@@ -182,14 +172,14 @@ def test_few_accounts_are_refused(encoder, posts):
 
 def test_large_lists_are_matched_by_their_nearest_pairs(matched, monkeypatch):
     nothing = np.empty((0, 2), int)
-    whole = two_lists.list_scores(matched.galleries, nothing)
-    monkeypatch.setattr(two_lists, "FULL_GALLERY", 10)
-    monkeypatch.setattr(two_lists, "NEAREST", 12)
-    near = two_lists.list_scores(matched.galleries, nothing)
+    whole = match.log_odds_of_pairs(matched.galleries, nothing)
+    monkeypatch.setattr(match, "FULL_GALLERY", 10)
+    monkeypatch.setattr(match, "NEAREST", 12)
+    near = match.log_odds_of_pairs(matched.galleries, nothing)
     np.testing.assert_allclose(whole.toarray()[near.coords], near.data, atol=1e-3)
     assert near.nnz < whole.nnz / 2
     different = np.stack(near.coords, 1)[::3]
-    left = two_lists.list_scores(matched.galleries, different)
+    left = match.log_odds_of_pairs(matched.galleries, different)
     assert set(zip(*left.coords)) == set(zip(*near.coords)) - set(map(tuple, different))
 
 
@@ -198,96 +188,40 @@ def test_the_nearest_pairs_are_those_of_a_loop(seed, rows, columns, nearest):
     rng = np.random.default_rng(seed)
     sides = [as_rows(rng.integers(0, 3, (size, 4)).astype(float)) for size in (rows, columns)]
     expected = slow_candidates((sides[0] @ sides[1].T).numpy(), nearest)
-    assert [tuple(pair) for pair in two_lists.near_pairs(*sides, nearest)] == expected
+    assert [tuple(pair) for pair in match.near_pairs(*sides, nearest)] == expected
 
 
 def test_the_evidence_adds_up_to_the_score(matched):
     best = matched.pairs.iloc[0]
     evidence = pair_evidence(matched.galleries, best.account_a, best.account_b)
-    sides = zip(matched.galleries, [best.account_a, best.account_b], strict=True)
-    pair = np.array([[gallery.columns([name])[0] for gallery, name in sides]])
-    scores = two_lists.score_list_pairs(matched.galleries, pair)
-    assert evidence["score"] == pytest.approx(scores[0], abs=2e-4)
+    first, second = matched.galleries
+    pair = [first.columns([best.account_a]), second.columns([best.account_b])]
+    forward = second.model.score_matrix(first.targets[pair[0]], second.targets, 128)
+    back = first.model.score_matrix(second.targets[pair[1]], first.targets, 128)
+    score = (forward[0, pair[1]] + back[0, pair[0]]) / 2
+    assert evidence["score"] == pytest.approx(score, abs=2e-4)
     assert sum(evidence["systems"].values()) == pytest.approx(evidence["score"])
     assert evidence["of_words"] + evidence["of_hours"] == pytest.approx(evidence["score"])
 
 
-def hostile(name):
-    return f'<b>{name}</b>",=1'
-
-
-@pytest.fixture(scope="module")
-def record(matched):
-    """What the page says, with hostile names."""
-    everybody = {name for gallery in matched.galleries for name in gallery.names}
-    shown = replace(matched, shown_names={name: hostile(name) for name in everybody})
-    patch = pytest.MonkeyPatch()
-    patch.setattr(page, "MAX_SHOWN", 3)
-    yield page.answer_record(shown, ["a.csv", "b.csv"], "open-small")
-    patch.undo()
-
-
-def visible(html):
-    body = re.sub(r"<(style|script)>.*?</\1>", "", html, flags=re.S)
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
-
-
-def test_every_number_of_the_page_is_that_of_the_table(matched, record):
-    words = visible(render(record))
-    assert len(record["pairs"]) == 3 and "Who of a.csv is who in b.csv?" in words
-    for pair, row in zip(record["pairs"], linked_of(matched).itertuples()):
-        assert (pair["a"], pair["b"]) == (hostile(row.account_a), hostile(row.account_b))
-        assert (pair["posts_a"], pair["posts_b"]) == (row.posts_a, row.posts_b)
-        text = percent(row.probability)
-        assert f"{pair['a']} and {pair['b']} : linked, probability {text}" in words
-        assert f"likelihood ratio is {row.llr:.2f}." in words
-    linked = len(linked_of(matched))
-    assert f"{linked} pairs of accounts are linked, with " in words
-    likely = int((matched.pairs.probability >= 0.5).sum())
-    assert f"{likely - 3} more pairs are linked or likely: pairs.csv has all" in words
-    for sentence in [*record["sentences"], *record["read"], *record["fitted_on"]]:
-        assert sentence in words
-    for letter in "AB":
-        nobody = nobody_of(matched, letter)
-        alone = int((nobody > 0.5).sum())
-        counts = f"{len(nobody) - linked:,} of {len(nobody):,} accounts of list {letter}, "
-        assert f"{counts}{alone:,} of them probably without a partner" in words
-
-
-def test_hostile_names_are_only_text_and_decisions_keep_them(record):
-    html = render(record)
-    assert not re.search(r"<b>(?!\d</b>)", html)
-    pair = record["pairs"][0]
-    assert f'data-a="{escape(pair["key_a"])}" data-b="{escape(pair["key_b"])}"' in html
-    assert pair["key_a"].startswith("<b>") and "default-src 'none'" in unescape(html)
-
-
-def test_a_page_without_pairs_asks_for_no_decision(matched):
-    nothing = replace(matched, pairs=matched.pairs.head(0))
-    html = render(page.answer_record(nothing, ["a.csv", "b.csv"], "open-small"))
-    assert "No pair of accounts has a probability of 1% or more" in html
-    assert "say so with --overlap" in html
-    assert "Decide at each pair" not in html and "Your decision" not in html
-
-
-def test_of_each_account_one_pair_is_shown_and_known_ones_are_not(matched):
+def test_of_each_account_one_pair_is_shown(matched):
     pairs = matched.pairs.head(5).assign(
         account_a=list("ppqrs"),
         account_b=list("xyxzw"),
         state=[LINKED, *["not linked"] * 3, LINKED],
-        decision=["", "", "", "later", "same"],
+        decision=["", "", "", "later", ""],
     )
-    assert list(page.shown_pairs(replace(matched, pairs=pairs)).index) == [0, 3]
+    assert list(page.shown_pairs(replace(matched, pairs=pairs)).index) == [0, 3, 4]
 
 
 def test_the_table_is_short_and_escaped(matched):
-    many = pd.concat([matched.new_pairs] * commands.MAX_ROWS)
+    many = pd.concat([matched.pairs] * commands.MAX_ROWS)
     lines = commands.table(many).splitlines()
     assert len(lines) == commands.MAX_ROWS + 2
     assert lines[-1] == f"... and {len(many) - commands.MAX_ROWS:,} more"
     sure = matched.pairs.head(1).assign(account_a="a\x1b[2Jb", probability=1.0)
-    shown = page.pairs_table(replace(matched, pairs=sure))
-    assert "\x1b" not in commands.table(shown) and ">0.999" in commands.table(shown)
+    shown = page.printable_names(sure)
+    assert "\x1b" not in commands.table(shown) and "over 99%" in commands.table(shown)
     assert "No pair" in commands.table(matched.pairs.head(0))
 
 
@@ -309,7 +243,7 @@ def scores_of(drawn):
 
 
 def linked_pairs(scores, overlap):
-    probability, _ = two_lists.match_pairs(as_pairs(scores), CONFIG, overlap or 0.0)
+    probability, _ = match.match_pairs(as_pairs(2 * scores - 4), overlap or 0.0)
     return np.argwhere(probability.toarray() >= LINK_COSTS.min_probability)
 
 
@@ -335,17 +269,24 @@ def test_another_order_gives_the_same_links(drawn):
     assert set(map(tuple, again)) == set(map(tuple, links))
 
 
-def test_a_fit_on_few_accounts_supports_no_link_where_few_have_a_partner():
-    scores = np.random.default_rng(0).standard_normal((60, 60)) + 8 * np.eye(60)
-    probability, _ = two_lists.match_pairs(as_pairs(scores), CONFIG, 0.05)
-    assert (probability.data > 0.99).sum() > 10
-    few, many = [replace(CONFIG, accounts=count) for count in (50, 1000)]
-    highest = few.highest_probability(0.05, 60)
-    assert highest < 0.75 < many.highest_probability(0.05, 60) < probability.data.max()
-
-
-def test_no_probability_is_above_what_the_fit_supports(encoder, posts, monkeypatch):
-    monkeypatch.setattr(MatchConfig, "highest_probability", lambda *_: 0.4)
+def test_no_probability_is_above_what_the_fit_supports(encoder, posts, matched, monkeypatch):
+    assert matched.pairs.probability.max() <= matched.highest_probability < 1
+    monkeypatch.setattr(ScoringConfig, "bounds", lambda *_: (-1.0, 1.0))
     answer = ask(encoder, posts)
-    assert answer.pairs.probability.max() == answer.highest_probability == 0.4
-    assert answer.pairs.highest.any() and not len(linked_of(answer))
+    assert answer.pairs.probability.max() <= answer.highest_probability < 0.5
+    assert not len(linked_of(answer)) and len(answer.pairs)
+
+
+def test_the_page_says_what_the_tables_say(matched, monkeypatch):
+    monkeypatch.setattr(page, "MAX_SHOWN", 1)
+    record = page.answer_record(matched, ["a.csv", "b.csv"], "open-small")
+    html = unescape(re.sub(r"<[^>]+>", " ", render(record)))
+    words = " ".join(html.split())
+    assert "Who of a.csv is who in b.csv?" in words and "say so with --overlap" in words
+    assert f"{len(linked_of(matched))} pairs of accounts are linked, with " in words
+    for sentence in [*record["sentences"], *record["read"], *record["fitted_on"]]:
+        assert sentence in words
+    nothing = replace(matched, pairs=matched.pairs.head(0))
+    html = render(page.answer_record(nothing, ["a.csv", "b.csv"], "open-small"))
+    assert "No pair of accounts has a probability of 1% or more" in html
+    assert "Decide at each pair" not in html and "Your decision" not in html

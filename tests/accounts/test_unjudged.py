@@ -14,7 +14,8 @@ from helpers.accounts.__main__ import main
 from helpers.accounts.gallery import UNJUDGED, AccountGallery
 from helpers.accounts.match import LINKED
 from helpers.accounts.reading import read_posts
-from helpers.accounts.samples import texts_of
+from helpers.accounts.samples import halves, texts_of
+from helpers.accounts.scoring import OWN_POSTS
 from helpers.core import paths
 from helpers.sources.demo import write_demo_csv
 
@@ -166,10 +167,12 @@ def test_a_language_counts_where_calibration_has_seen_accounts_enough(encoder, m
     shipped = mine.gallery(encoder)
     assert set(shipped.problems) == {f"writes Polish, {unjudged.UNCHECKED}"}
     monkeypatch.setattr("helpers.accounts.encoder.languages_of", lambda *_: ["Polish"] * 30)
-    own = encoder.calibrated_on(mine.store, mine.hours)
+    first, last = halves(mine.store, *OWN_POSTS)
+    fit = (encoder.model(True, mine.hours).score_matrix(first, last, 128), first, last)
+    own = encoder.calibrated_by(*fit, np.arange(len(first)), mine.hours)
     assert set(mine.gallery(own).problems) == {""}
     monkeypatch.setattr("helpers.accounts.encoder.languages_of", lambda *_: ["Polish"] * 29)
-    own = encoder.calibrated_on(mine.store, mine.hours)
+    own = encoder.calibrated_by(*fit, np.arange(len(first)), mine.hours)
     assert "" not in set(mine.gallery(own).problems)
 
 

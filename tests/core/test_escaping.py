@@ -6,7 +6,7 @@ import re
 import pandas as pd
 import pytest
 
-from helpers.accounts.templates import FOLDER
+from helpers.accounts.page import FOLDER
 from helpers.core.escaping import FORMULA, unescape_formula, without_formulas
 
 FORMULAS = ["=SUM(A1)", "+1", "-2", "@ann", "\tx", "\rx", "\uff1dA1", "'=SUM(A1)", "''+1"]

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from helpers.accounts.encoder import AuthorEncoder
+from helpers.accounts.encoder import build_encoder
 from helpers.encoders import baselines
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import (
@@ -309,13 +309,13 @@ def test_an_error_leaves_an_encoder_as_it_was():
     assert [module.training for module in encoder.modules()] == modes
 
 
-def test_a_member_reads_the_tokens_of_its_store_after_it_was_saved(folder, tmp_path):
+def test_a_member_reads_the_tokens_of_its_store_after_it_was_built_again(folder):
     tokenizer = Bytes()
     tokenizer.fingerprint = "v1"
     config = stream_config(**STREAM, model=str(folder))
     stream = build_stream_encoder(config, 256, 1, tokenizer=tokenizer)
-    AuthorEncoder(tokenizer, {"stream": stream}, {}, {}).save(tmp_path / "e")
-    member = AuthorEncoder.load(tmp_path / "e").members["stream"]
+    member = build_encoder("stream", stream.config.model_dump(mode="json"), tokenizer)
+    member.load_state_dict(stream.state_dict())
     store = store_in_memory([4, 4], longest=9, vocabulary=256)
     samples = Samples.of_posts(store)
     np.testing.assert_allclose(embed(member, samples), embed(stream.eval(), samples), atol=1e-6)

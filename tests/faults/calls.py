@@ -7,7 +7,7 @@ from functools import cache
 
 import pandas as pd
 
-from helpers.accounts import page, reading
+from helpers.accounts import reading
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core import results
 from helpers.core.paths import Run
@@ -86,9 +86,7 @@ def accounts(run):
     own = reading.read_posts(run, str(file), encoder)
     gallery = own.gallery(encoder)
     query = [own.names[0]]
-    ranking = gallery.rank(gallery.accounts(query), query, 3)
-    links = ranking.rename(columns={"query": "account_a", "target": "account_b"})
-    page.log_answer(run, query, links)
+    gallery.rank(gallery.accounts(query), query, 3)
     return gallery
 
 

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.accounts import reading
-from helpers.accounts.contributions import contributions
+from helpers.accounts.evidence import contributions
 from helpers.accounts.gallery import LINK_COSTS, NOBODY, posterior
-from helpers.accounts.scoring import SIZES
 from helpers.cleaning.authors import pseudonymiser, same_author
 from helpers.core.paths import Run
 from helpers.corpus.collection import CollectConfig, collect
 from helpers.evaluation import ranking
 from helpers.evaluation.detection import DetectionCosts
+from helpers.evaluation.models import Embeddings
 from helpers.evaluation.scores import GRID
 from helpers.evaluation.trials import Trials
 from helpers.sources.demo import write_demo_csv
@@ -253,8 +253,7 @@ def reordered(gallery, order):
         gallery,
         targets=gallery.targets[order],
         names=gallery.names[order],
-        rows={name: rows[order] for name, rows in gallery.rows.items()},
-        drawn=gallery.drawn[order],
+        embeddings=Embeddings(),
     )
 
 
@@ -315,7 +314,7 @@ def ratio_limit(gallery):
     calibration = gallery.use.calibration
     slope = abs(calibration.weights[0])
     if len(calibration.weights) > 1:
-        query_posts, target_posts = np.array(list(product([SIZES[0], SIZES[-1]], repeat=2))).T
+        query_posts, target_posts = np.array(list(product([4, 32], repeat=2))).T
         of_zero = calibration.llr(np.zeros(4), query_posts, target_posts)
         of_one = calibration.llr(np.ones(4), query_posts, target_posts)
         slope = abs(of_one - of_zero).max()

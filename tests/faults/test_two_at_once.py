@@ -128,10 +128,8 @@ def run_threads(threads):
 
 def test_two_commands_answer_about_their_own_files(folder, alone):
     pairs = [COMMANDS[1:4:2], (COMMANDS[3], COMMANDS[6])]
-    wrong, outputs = rounds(folder, alone, pairs)
+    wrong, _ = rounds(folder, alone, pairs)
     assert not wrong
-    log = [json.loads(line) for line in open(outputs / "mine" / "asked.jsonl")]
-    assert len(log) == 3
 
 
 @pytest.mark.torture

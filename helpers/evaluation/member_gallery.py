@@ -1,6 +1,5 @@
 """The embedded targets of one member, with the statistics that normalise their scores."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from ..encoders.base import Encoder
 from .scores import (
     NEAREST,
+    Blocks,
     Rows,
     neighbour_statistics,
     pair_scores,
@@ -82,10 +82,8 @@ class Gallery:
         """Whether rows are compared by product, else by Euclidean distance."""
         return getattr(self.encoder, "unit", True)
 
-    def scores(
-        self, queries: Rows, own_column: np.ndarray | None = None
-    ) -> Iterator[tuple[slice, list[np.ndarray]]]:
-        """Yield blocks of scores at each step: raw ones, and those that each step has normalised.
+    def scores(self, queries: Rows, own_column: np.ndarray | None = None) -> Blocks:
+        """Yield blocks of normalised scores.
 
         Parameters
         ----------
@@ -96,18 +94,16 @@ class Gallery:
 
         Yields
         ------
-        A slice of q queries, and a list of their scores (q, T) float32; the next block overwrites
-        the raw ones
+        A slice of q queries, and their scores (q, T) float32, which the next block may overwrite
         """
         of_queries = self.query_statistics(queries, own_column)
         for part, scores in score_blocks(queries, self.rows, self.unit):
-            steps = [scores]
             for of_query, of_target in zip(of_queries, self.of_targets):
-                steps.append(s_norm(steps[-1], of_query[:, part], of_target))
-            yield part, steps
+                scores = s_norm(scores, of_query[:, part], of_target)
+            yield part, scores
 
-    def pair_scores(self, queries: Rows, pairs: np.ndarray) -> list[np.ndarray]:
-        """Return the scores (N,) of listed pairs at each step, as :meth:`scores` does.
+    def pair_scores(self, queries: Rows, pairs: np.ndarray) -> np.ndarray:
+        """Return the normalised scores (N,) of listed pairs.
 
         Queries are compared with the references only.
 
@@ -116,12 +112,12 @@ class Gallery:
         queries : (Q, D) rows of the queries
         pairs : (N, 2), row of the query and row of the target
         """
-        steps = [pair_scores(queries, self.rows, pairs, self.unit)]
+        scores = pair_scores(queries, self.rows, pairs, self.unit)
         query, target = pairs.T
         of_queries = self.query_statistics(queries)
         for of_query, of_target in zip(of_queries, self.of_targets):
-            steps.append(s_norm(steps[-1], of_query[:, query], of_target[:, target]))
-        return steps
+            scores = s_norm(scores, of_query[:, query], of_target[:, target])
+        return scores
 
     def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
         """Return slope and offset that turn the raw score of a pair into its normalised one.

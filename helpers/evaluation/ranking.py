@@ -74,13 +74,12 @@ def retrieval_trials(store: TokenStore, seed: int = 0) -> Trials:
         If no author has two texts.
     """
     samples = Samples.of_posts(store)
-    shuffled = np.random.default_rng(seed).permutation(len(samples))
-    shuffled = shuffled[np.argsort(samples.authors[shuffled], kind="stable")]
-
     texts = store.posts_per_author()
-    rank_within_author = np.arange(len(samples)) - np.repeat(store.author_offsets[:-1], texts)
+    shuffled = np.random.default_rng(seed).permutation(len(samples))
+    author = samples.authors[shuffled]
+    number_within_author = pd.Series(author).groupby(author).cumcount()
     is_query = np.empty(len(samples), bool)
-    is_query[shuffled] = rank_within_author < np.repeat(texts // 2, texts)
+    is_query[shuffled] = number_within_author < texts[author] // 2
     if not is_query.any():
         raise ValueError(
             f"retrieval needs an author with two texts, found {len(texts)} authors of "
@@ -167,13 +166,11 @@ def positive_ranks(
     """
     parts = [trials] if isinstance(trials, Trials) else trials
     ranks = []
-    authors = []
     for part in parts:
         for rows, scores, is_own in _score_blocks(model, part, max_tokens):
-            ranks.append(best_ranks(scores, is_own))
-            authors.append(part.queries.authors[rows])
-    author = pd.Index(np.concatenate(authors), name="author")
-    return pd.Series(np.concatenate(ranks), author, name="rank", dtype=float)
+            authors = pd.Index(part.queries.authors[rows], name="author")
+            ranks.append(pd.Series(best_ranks(scores, is_own), authors, name="rank", dtype=float))
+    return pd.concat(ranks)
 
 
 def ranking_metrics(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:

@@ -52,8 +52,9 @@ Blocks = Iterator[tuple[slice, np.ndarray]]  # slices of queries, each with the 
 
 def round_scores(scores: np.ndarray) -> np.ndarray:
     """Return scores as float32, rounded to multiples of 2**-20, as they are compared."""
-    scaled = np.multiply(scores, GRID)
-    return np.divide(np.rint(scaled, out=scaled), GRID, out=scaled).astype(np.float32, copy=False)
+    scaled = np.rint(scores * GRID)
+    scaled /= GRID
+    return scaled.astype(np.float32, copy=False)
 
 
 def refuse_nan(values: np.ndarray, kind: str = "scores") -> None:
@@ -108,18 +109,8 @@ def cosine(
     Returns
     -------
     (Q, T) float32
-
-    Raises
-    ------
-    ValueError
-        If queries and targets differ in their dimensions, or only one of them is sparse.
     """
-    is_sparse = sparse.issparse(targets)
-    if queries.shape[1] != targets.shape[1] or sparse.issparse(queries) != is_sparse:
-        raise ValueError(
-            f"queries {tuple(queries.shape)} and targets {tuple(targets.shape)} do not fit together"
-        )
-    if is_sparse:
+    if sparse.issparse(targets):
         return round_scores((queries @ targets.T).toarray())
     if out is None:
         out = torch.empty(len(queries), len(targets), dtype=torch.float32)

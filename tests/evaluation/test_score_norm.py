@@ -1,6 +1,5 @@
 """Normalised scores against a loop over pairs."""
 
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +16,6 @@ from helpers.evaluation import member_gallery
 from helpers.evaluation import scores as score_norm
 from helpers.evaluation.models import (
     MAX_KEPT,
-    Embeddings,
     GalleryTfidf,
     Member,
     Model,
@@ -359,35 +357,6 @@ def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser, m
     np.testing.assert_array_equal(all_scores(Member("bound", encoder, normaliser), *sides), scores)
     at_most(monkeypatch, 29)
     assert (all_scores(Member("some", encoder, normaliser), *sides) != scores).any()
-
-
-@pytest.mark.parametrize("max_references", [30, 20])
-def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_references):
-    """Whichever comes first; what they score together is the mean of what they score alone."""
-    at_most(monkeypatch, max_references)
-    counted = Counter()
-    for name in ("cosine", "pair_scores"):
-        module = score_norm if name == "cosine" else member_gallery
-        count = partial(count_calls, counted, name, getattr(module, name))
-        monkeypatch.setattr(module, name, count)
-    sides = (trials.queries, trials.targets)
-    pairs = np.argwhere(np.ones((30, 30), bool))
-    encoder = HabitCounts(hours=True)
-    for normalisers in (("as_norm", "s_norm"), ("s_norm", "as_norm")):
-        alone = [Member(normaliser, encoder, normaliser) for normaliser in normalisers]
-        expected = sum(as_model(member).pair_scores(*sides, pairs) for member in alone) / 2
-        together = [replace(member, embeddings=Embeddings()) for member in alone[:1]]
-        together.append(replace(together[0], name="second", normaliser=normalisers[1]))
-        counted.clear()
-        listed = Model.mean(together).pair_scores(*sides, pairs)
-        np.testing.assert_allclose(listed, expected, atol=2e-6)
-        # two steps of the targets, and the queries
-        assert counted == {"cosine": 3, "pair_scores": 1}
-
-
-def count_calls(counted, name, function, *arguments, **options):
-    counted[name] += 1
-    return function(*arguments, **options)
 
 
 def test_what_is_fitted_on_targets_sees_them_alone(trials, monkeypatch):

@@ -41,7 +41,6 @@ __getattr__, __dir__ = front_door(
         ".pan_task": [
             "DEFINITIONS",
             "auc_by_comparison",
-            "evaluate_answers",
             "pan_metrics",
             "score_overlap",
             "write_records",

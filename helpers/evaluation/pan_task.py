@@ -1,11 +1,12 @@
-"""PAN's metrics of verification, and its files of answers and of the truth.
+"""PAN's metrics of verification, and its files.
 
 Each pair has a score in [0, 1]. A score above 0.5 means "one author", a score below 0.5 "two
 authors". A score of exactly 0.5 leaves the pair unanswered; 0.5000001 is an answer. Published
 tables round to 3 decimals.
 
 Each line of a file is a JSON object. An answer is ``{"id", "value"}`` with the value in [0, 1], a
-truth is ``{"id", "same", ...}``.
+truth is ``{"id", "same", ...}``. ``pandas.read_json(path, lines=True, dtype=False,
+precise_float=True)`` reads both.
 """
 
 import json
@@ -16,7 +17,6 @@ import pandas as pd
 
 from ..core.artifacts import atomic_write
 from ..core.parameters import unknown
-from .bootstrap import metric_table
 
 AVERAGED = {  # by definition, the metrics whose mean is "overall"
     "pan21": ("AUC", "F1", "c@1", "F_0.5u", "Brier"),
@@ -229,67 +229,3 @@ def write_records(path: str | Path, records: pd.DataFrame) -> None:
     with atomic_write(path) as partial:
         lines = map(json.dumps, records.to_dict("records"))
         partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def read_records(path: str | Path, field: str) -> pd.Series:
-    """Read a file of PAN's: the scores of answers, or the truth, by the id of the pair.
-
-    Parameters
-    ----------
-    path : str | Path
-        file to read.
-    field : str
-        "value", the score, or "same", whether a pair is of one author.
-
-    Raises
-    ------
-    ValueError
-        If a line is no object with an id and the field, or an id repeats.
-    """
-    try:
-        records = pd.read_json(path, lines=True, dtype=False, precise_float=True)
-        values = records.set_index("id")[field]
-    except (ValueError, KeyError) as error:
-        raise ValueError(f"{path}: need objects with id and {field}, one a line: {error}") from None
-    if not values.index.is_unique:
-        raise ValueError(f"{path}: {values.index[values.index.duplicated()][0]!r} is there twice")
-    return values
-
-
-def evaluate_answers(
-    truth_path: str | Path, answers_path: str | Path, definition: str = "pan21"
-) -> pd.DataFrame:
-    """Compute PAN's metrics of an answers file, with the numbers of pairs and of missing answers.
-
-    Pairs are matched by id. A missing answer counts as the score 0.5, so that ``n_unanswered`` and
-    ``n_missing`` both include it.
-
-    Parameters
-    ----------
-    truth_path, answers_path : str | Path
-        files to read.
-    definition : str
-        "pan21" or "pan20", see :func:`pan_metrics`.
-
-    Returns
-    -------
-    A row for each metric, ``n_pairs`` and ``n_missing``; columns value, low and high (NaN).
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, an answer is no score in [0, 1] or for a pair that the truth does
-        not hold, or all pairs are of one kind.
-    """
-    truth = read_records(truth_path, "same")
-    answers = read_records(answers_path, "value")
-    unknown_pairs = answers.index.difference(truth.index)
-    if len(unknown_pairs):
-        raise ValueError(
-            f"{answers_path}: {len(unknown_pairs)} answers are for unknown pairs, the first is "
-            f"{unknown_pairs[0]!r}"
-        )
-    scores = answers.reindex(truth.index, fill_value=0.5)
-    metrics = pan_metrics(scores, truth, definition)
-    counts = {"n_pairs": len(truth), "n_missing": len(truth) - len(answers)}
-    return metric_table(metrics | counts)

@@ -67,12 +67,8 @@ def refuse_nan(values: np.ndarray, kind: str = "scores") -> None:
     """
     values = np.asarray(values)
     if values.size and np.isnan(values.min()):  # without an array of as many truth values
-        is_nan = np.isnan(values)
-        first = tuple(np.argwhere(is_nan)[0].tolist())
-        raise ValueError(
-            f"{is_nan.sum()} of {is_nan.size} {kind} are no numbers (NaN); the first stands at "
-            f"{', '.join(map(str, first))}, counted from 0"
-        )
+        count = np.isnan(values).sum()
+        raise ValueError(f"{count} of {values.size} {kind} are no numbers (NaN)")
 
 
 def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:

@@ -14,9 +14,7 @@ from helpers.evaluation.pan_task import (
     DEFINITIONS,
     auc,
     auc_by_comparison,
-    evaluate_answers,
     pan_metrics,
-    read_records,
     score_overlap,
     write_records,
 )
@@ -114,11 +112,16 @@ class TestMetrics:
 )
 @pytest.mark.parametrize("system", PUBLISHED)
 def test_published_results_of_pan_2020(system):
-    files = PAN20 / "truth.jsonl", PAN20 / f"{system}.jsonl"
-    metrics = evaluate_answers(*files).value
+    truth, answers = [
+        pd.read_json(PAN20 / f"{name}.jsonl", lines=True, dtype=False).set_index("id")
+        for name in ("truth", system)
+    ]
+    assert len(truth) == len(answers) == 14311
+    scores = answers.value[truth.index]
+    metrics = pan_metrics(scores, truth.same)
     assert {name: round(metrics[name], 3) for name in PUBLISHED[system]} == PUBLISHED[system]
-    assert (metrics["n_pairs"], metrics["n_missing"], metrics["n_unanswered"]) == (14311, 0, 0)
-    old = evaluate_answers(*files, definition="pan20").value
+    assert metrics["n_unanswered"] == 0
+    old = pan_metrics(scores, truth.same, "pan20")
     assert round(old["overall"], 3) == OVERALL_2020[system]
     assert round(old["F_0.5u"], 3) == PUBLISHED[system]["F_0.5u"]
 
@@ -174,58 +177,14 @@ def test_the_overlap_of_both_histograms():
     assert score_overlap(mixed, same) == 0.5
 
 
-def lines(path, *records):
-    path.write_text(
-        "".join(
-            (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
-        )
-    )
-    return path
-
-
-class TestFiles:
-    def test_there_and_back_with_all_digits(self, tmp_path):
-        ids = ["1", "12-345", "c", "d"]
-        values = [0.1, np.nextafter(0.5, 1), 1.0, float(np.float32(0.3))]
-        answers = pd.DataFrame({"id": ids, "value": values})
-        write_records(tmp_path / "answers.jsonl", answers)
-        assert read_records(tmp_path / "answers.jsonl", "value").to_dict() == dict(zip(ids, values))
-        truth = answers.assign(same=[True, False, True, True], authors=[["a", "b"]] * 4)
-        write_records(tmp_path / "truth.jsonl", truth[["id", "same", "authors"]])
-        first = (tmp_path / "truth.jsonl").read_text().splitlines()[0]
-        assert json.loads(first) == {"id": "1", "same": True, "authors": ["a", "b"]}
-
-    def test_answers_are_matched_by_id_and_missing_ones_counted(self, tmp_path):
-        rows = [
-            {"id": str(number), "same": number % 2 == 0, "authors": ["a", "b"]}
-            for number in range(6)
-        ]
-        truth = lines(tmp_path / "truth.jsonl", *rows)
-        given = {"4": 0.9, "3": 0.2, "1": 0.6, "0": 0.7}
-        answers = lines(
-            tmp_path / "answers.jsonl",
-            *({"id": key, "value": value} for key, value in given.items()),
-        )
-        wanted = pan_metrics([0.7, 0.6, 0.5, 0.2, 0.9, 0.5], [1, 0, 1, 0, 1, 0])
-        assert evaluate_answers(truth, answers).value.to_dict() == wanted | {
-            "n_pairs": 6,
-            "n_missing": 2,
-        }
-        assert wanted["n_unanswered"] == 2
-
-    @pytest.mark.parametrize(
-        ("line", "message"),
-        [
-            ('{"id": "a"', "answers.jsonl: need objects with id and value"),
-            ('{"id": "a", "score": 0.2}', "need scores in"),
-            ('{"id": "a", "value": 1.1}', "need scores in"),
-            ('{"id": "b", "value": 0.1}', "answers.jsonl: 'b' is there twice"),
-            ('{"id": "c", "value": 0.1}', "1 answers are for unknown pairs, the first is 'c'"),
-        ],
-    )
-    def test_what_is_no_answer_is_said(self, tmp_path, line, message):
-        truth = [{"id": name, "same": name == "a"} for name in "ab"]
-        truth = lines(tmp_path / "truth.jsonl", *truth)
-        answers = lines(tmp_path / "answers.jsonl", {"id": "b", "value": 0.5}, line)
-        with pytest.raises(ValueError, match=message):
-            evaluate_answers(truth, answers)
+def test_files_hold_all_digits(tmp_path):
+    ids = ["1", "12-345", "c", "d"]
+    values = [0.1, np.nextafter(0.5, 1), 1.0, float(np.float32(0.3))]
+    answers = pd.DataFrame({"id": ids, "value": values})
+    write_records(tmp_path / "answers.jsonl", answers)
+    read = pd.read_json(tmp_path / "answers.jsonl", lines=True, dtype=False, precise_float=True)
+    pd.testing.assert_frame_equal(read, answers, check_dtype=False, check_exact=True)
+    truth = answers.assign(same=[True, False, True, True], authors=[["a", "b"]] * 4)
+    write_records(tmp_path / "truth.jsonl", truth[["id", "same", "authors"]])
+    first = (tmp_path / "truth.jsonl").read_text().splitlines()[0]
+    assert json.loads(first) == {"id": "1", "same": True, "authors": ["a", "b"]}

@@ -152,15 +152,6 @@ def test_no_metric_takes_nan(name, everywhere):
         measure(values)
 
 
-def test_the_first_nan_is_named():
-    values = np.zeros((3, 4))
-    values[1:, 2] = np.nan
-    with pytest.raises(
-        ValueError, match="2 of 12 ratios are no numbers .NaN.; the first stands at 1, 2, counted"
-    ):
-        scores.refuse_nan(values, "ratios")
-
-
 def test_a_curve_without_a_rate_has_no_recall():
     rates = np.array([[0.0, 0.5, 1.0], [np.nan] * 3])
     recall = detection.recall_at(rates, 1 - rates, 0.5, 0.5)

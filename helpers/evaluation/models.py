@@ -16,8 +16,7 @@ import numpy as np
 from ..encoders.base import Encoder, embed
 from ..encoders.tfidf import TfidfEncoder
 from ..tokens.batch import Samples
-from .member_gallery import Gallery
-from .scores import Blocks, Rows, as_rows, fuse
+from .scores import Blocks, Gallery, Rows, as_rows, fuse
 
 MAX_KEPT = 120  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
 # how often a normaliser normalises the scores, without a cohort

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from ..core.artifacts import atomic_write
-from ..core.parameters import unknown
 
 AVERAGED = {  # by definition, the metrics whose mean is "overall"
     "pan21": ("AUC", "F1", "c@1", "F_0.5u", "Brier"),
@@ -89,10 +88,8 @@ def pan_metrics(
     Raises
     ------
     ValueError
-        As :func:`check_answers`; or the definition is unknown.
+        As :func:`check_answers`.
     """
-    if message := unknown([definition], AVERAGED, "definition"):
-        raise ValueError(message)
     scores, same = check_answers(scores, same)
     if weights is None:
         weights = np.ones(len(same))

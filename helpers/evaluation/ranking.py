@@ -288,14 +288,16 @@ def evaluate_retrieval(
     query_topic = topic[trials.queries.first]
     target_topic = topic[trials.targets.first]
 
-    rank = np.empty(len(query_topic))
-    is_topic_found = np.empty(len(query_topic), bool)
+    ranks = []
+    topics_found = []
     for part, scores, is_own in _score_blocks(model, trials, max_tokens):
-        rank[part] = best_ranks(scores, is_own)
+        ranks.append(best_ranks(scores, is_own))
         scores[is_own] = -np.inf
         is_nearest = scores == scores.max(1, keepdims=True)
         is_same_topic = query_topic[part, None] == target_topic
-        is_topic_found[part] = (is_nearest & is_same_topic).any(1)
+        topics_found.append((is_nearest & is_same_topic).any(1))
+    rank = np.concatenate(ranks).astype(float)
+    is_topic_found = np.concatenate(topics_found)
 
     columns = {
         "MRR": 1 / rank,

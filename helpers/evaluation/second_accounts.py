@@ -106,7 +106,7 @@ def account_list(
     return AccountList(first, last, pd.factorize(of_author["person"])[0], surname)
 
 
-def halves(accounts: AccountList) -> AccountList:
+def as_two_accounts(accounts: AccountList) -> AccountList:
     """List the first and then the last posts of each account that has enough of both.
 
     They stand there as if they were two accounts, so that what is fitted on them knows no true

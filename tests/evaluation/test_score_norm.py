@@ -1,7 +1,6 @@
 """Normalised scores against a loop over pairs."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from scipy import sparse
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import fit_baseline
 from helpers.encoders.tfidf import TfidfEncoder
-from helpers.evaluation import member_gallery
 from helpers.evaluation import scores as score_norm
 from helpers.evaluation.models import (
     MAX_KEPT,
@@ -106,7 +104,7 @@ def test_drawn_targets_stand_for_all(trials):
 
 
 def test_cohort_normalisation_is_that_of_a_loop(trials, make_store, monkeypatch):
-    monkeypatch.setattr(member_gallery, "NEAREST", 5)
+    monkeypatch.setattr(score_norm, "NEAREST", 5)
     model, cohort = (
         HabitCounts(hours=True),
         ranking_trials(make_store([20] * 12, topics=4, habits=True), 8).queries,
@@ -297,8 +295,7 @@ def test_statistics_are_those_of_a_loop(targets, own, nearest, seed):
 
 def at_most(monkeypatch, count):
     """Let statistics come from so many targets at most."""
-    choose = partial(score_norm.reference_targets, max_references=count)
-    monkeypatch.setattr(member_gallery, "reference_targets", choose)
+    monkeypatch.setattr(score_norm.reference_targets, "__defaults__", (None, count, 0))
 
 
 @pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])

@@ -16,7 +16,7 @@ from helpers.evaluation.second_accounts import (
     METRICS,
     AccountList,
     account_list,
-    halves,
+    as_two_accounts,
     mutual_pairs,
     record_metrics,
     score_list,
@@ -255,7 +255,7 @@ def test_halves_are_first_and_last_posts_of_accounts_that_have_enough_of_both(ma
     store = make_store([40] * 3 + [6], habits=True)
     first = Samples(store, store.author_offsets[:-1], np.full(4, 5), np.arange(4))
     last = Samples(store, store.author_offsets[1:] - 5, np.full(4, 5), np.arange(4))
-    divided = halves(AccountList(first, last, np.arange(4), np.full(4, "", object)))
+    divided = as_two_accounts(AccountList(first, last, np.arange(4), np.full(4, "", object)))
     assert divided.first is divided.last and (divided.first.count == 5).all()
     assert divided.first.first.tolist() == [0, 40, 80, 35, 75, 115]
     assert divided.first.authors.tolist() == [0, 1, 2, 0, 1, 2]

@@ -115,11 +115,11 @@ def count_scores(
     if accounts is None:
         accounts = np.zeros(len(scores), int)
     row, accounts = pd.factorize(np.asarray(accounts))
-    if not np.isfinite(scores).all():
-        raise ValueError(f"{(~np.isfinite(scores)).sum()} scores are not finite")
-    if same.all() or not same.any():
+    missing = (~np.isfinite(scores)).sum()
+    if missing or same.all() or not same.any():
         raise ValueError(
-            f"{same.sum()} of {len(same)} trials are of one account: error rates need both kinds"
+            f"error rates need finite scores and both kinds of trials: {missing} scores are not "
+            f"finite, {same.sum()} of {len(same)} trials are of one account"
         )
     values = np.unique(scores[same])
     shape = (len(accounts), 2 * len(values) + 1)

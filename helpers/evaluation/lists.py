@@ -50,11 +50,9 @@ def best_answers(values: np.ndarray, same: np.ndarray) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If a query has several partners, or a value is NaN.
+        If a value is NaN.
     """
     refuse_nan(values, "values")
-    if (same.sum(1) > 1).any():
-        raise ValueError("a query of two lists has one partner at most")
     value = values.max(1)
     own_value = np.where(same, values, -np.inf).max(1)
     rank = (values >= own_value[:, None]).sum(1)  # T where it is no candidate

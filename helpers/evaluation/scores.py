@@ -77,22 +77,10 @@ def refuse_nan(values: np.ndarray, kind: str = "scores") -> None:
 
 
 def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
-    """Return vectors (N, D) as a float32 tensor, or as a CSR matrix if they are sparse.
-
-    Raises
-    ------
-    ValueError
-        If a value is not finite.
-    """
+    """Return vectors (N, D) as a float32 tensor, or as a CSR matrix if they are sparse."""
     if sparse.issparse(rows):
-        rows = rows.tocsr().astype(np.float32, copy=False)
-        values = rows.data
-    else:
-        rows = torch.as_tensor(rows).float()
-        values = rows.numpy()
-    if not np.isfinite(values).all():
-        raise ValueError("embeddings hold values that are not finite")
-    return rows
+        return rows.tocsr().astype(np.float32, copy=False)
+    return torch.as_tensor(rows).float()
 
 
 def cosine(

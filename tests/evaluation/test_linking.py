@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import roc_curve
@@ -482,29 +481,6 @@ class TestResults:
         low, high = (linking_metrics(scored, costs, resamples=0).value for costs in (EVEN, PAPER))
         assert low["minDCF"] < high["minDCF"] and low["minDCF_released"] == high["minDCF_released"]
         assert linking_by_topic(scored, EVEN).minDCF["mean"] == low["minDCF"]
-
-    def test_a_saved_table_gives_the_same(self, scored, tmp_path):
-        scored.to_parquet(tmp_path / "trials.parquet")
-        again = linking_metrics(pd.read_parquet(tmp_path / "trials.parquet"), resamples=50)
-        pd.testing.assert_frame_equal(again, linking_metrics(scored, resamples=50))
-
-    def test_equal_scores_are_chance(self, corpus):
-        noise = np.random.default_rng(0).standard_normal(300).astype(np.float32)
-        constant = LookUp(np.tile(noise / np.linalg.norm(noise), (corpus.posts, 1)))
-        table = linking_metrics(score_linking(constant, trials_of(corpus, **SMALL)), resamples=20)
-        assert (table.loc["EER"] == 0.5).all() and (table.loc["minDCF"] == 1).all()
-
-    def test_by_size(self, corpus):
-        scored = score_linking(HabitCounts(), trials_of(corpus, (1, 2, 4), **SMALL))
-        table = scored.groupby("target_posts").apply(linking_metrics, resamples=50)
-        assert len(scored) == 3 * 120 and table.index.names == ["target_posts", "metric"]
-        for size in (1, 2, 4):
-            alone = linking_metrics(
-                score_linking(HabitCounts(), trials_of(corpus, **SMALL | {"target_posts": size})),
-                resamples=50,
-            )
-            pd.testing.assert_frame_equal(table.loc[size], alone)
-        assert table.value.xs("EER", level="metric").nunique() > 1
 
     def test_a_habit_is_found_and_chance_is_chance(self, make_store):
         """Authors with their own hours are linked; the same posts with hours shuffled are not."""

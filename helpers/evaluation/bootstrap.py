@@ -14,9 +14,6 @@ import pandas as pd
 INTERVAL_ENDS = (2.5, 97.5)  # percentiles
 WEIGHTS_AT_ONCE = 2**22  # of rows in resamples, 32 MB
 
-# from the times (R, G) that each of G groups counts in each of R resamples to C metrics, (R, C)
-Measure = Callable[[np.ndarray], np.ndarray]
-
 
 def resample_weights(groups: np.ndarray, resamples: int, seed: int = 0) -> Iterator[np.ndarray]:
     """Resample groups with replacement, one resample at a time, so that memory is bounded.
@@ -58,8 +55,9 @@ def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.
 def resampled_metrics(
     names: Sequence[str],
     groups: np.ndarray,
-    measures: Sequence[Measure],
-    base: Sequence[Measure] = (),
+    measure: Callable[..., np.ndarray],
+    trainings: Sequence,
+    base: Sequence = (),
     seed: int = 0,
     resamples: int = 1000,
 ) -> pd.DataFrame:
@@ -73,11 +71,12 @@ def resampled_metrics(
         C names of the metrics; those of differences get "_difference" behind.
     groups : (N,)
         the group of each of N rows, such as its author; G groups differ.
-    measures : sequence of functions
-        a function for each training of the system, over which the metrics are averaged: from how
-        often each group, in sorted order, counts in R resamples, (R, G), to metrics (R, C). NaN
-        ones of a resample are left out.
-    base : sequence of functions
+    measure : function
+        from what was scored, and from how often each group, in sorted order, counts in R resamples,
+        (R, G) int, to metrics (R, C). NaN ones of a resample are left out.
+    trainings : sequence
+        what was scored by each training of the system; metrics are averaged over these.
+    base : sequence
         the same of the system that is subtracted; by default none is.
     seed, resamples : int
         of :func:`resample_weights`; without resamples ends of intervals are NaN.
@@ -91,9 +90,9 @@ def resampled_metrics(
     measured = []
     while part := list(islice(remaining, max(WEIGHTS_AT_ONCE // len(groups), 1))):
         weights = np.stack(part)
-        metrics = np.mean([measure(weights) for measure in measures], 0)
+        metrics = np.mean([measure(scored, weights) for scored in trainings], 0)
         if base:
-            metrics = metrics - np.mean([measure(weights) for measure in base], 0)
+            metrics = metrics - np.mean([measure(scored, weights) for scored in base], 0)
         measured.extend(metrics)
     if base:
         names = [f"{name}_difference" for name in names]
@@ -120,11 +119,11 @@ def bootstrap_means(
     row = np.unique(groups, return_inverse=True)[1]
     values = pd.DataFrame(np.column_stack(list(columns.values())), dtype=float)
     sums = values.groupby(row).sum().to_numpy()
-    measure = partial(_weighted_means, sums, np.bincount(row))
-    return resampled_metrics(list(columns), groups, [measure], (), seed, resamples)
+    measure = partial(_weighted_means, np.bincount(row))
+    return resampled_metrics(list(columns), groups, measure, [sums], (), seed, resamples)
 
 
-def _weighted_means(sums, count, weights):
+def _weighted_means(count, sums, weights):
     return weights @ sums / (weights @ count)[:, None]
 
 

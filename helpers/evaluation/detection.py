@@ -224,7 +224,7 @@ def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: flo
 
 
 def topic_means(
-    tallies: list[ScoreCounts], accounts: np.ndarray, costs: DetectionCosts, weights: np.ndarray
+    accounts: np.ndarray, costs: DetectionCosts, tallies: list[ScoreCounts], weights: np.ndarray
 ) -> np.ndarray:
     """Return METRICS: EER, minDCF by given and by released costs, recall at PRECISIONS.
 
@@ -233,12 +233,12 @@ def topic_means(
 
     Parameters
     ----------
-    tallies : list[ScoreCounts]
-        counts of the trials of each topic.
     accounts : (G,)
         all accounts of the counts, sorted.
     costs : DetectionCosts
         costs of ``minDCF``, and the prior of the recalls.
+    tallies : list[ScoreCounts]
+        counts of the trials of each topic.
     weights : (R, G)
         how often each account counts.
 

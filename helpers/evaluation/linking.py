@@ -359,11 +359,9 @@ def linking_metrics(
     if not all(part[TRIAL].equals(trainings[0][TRIAL]) for part in [*trainings[1:], *base]):
         raise ValueError("scores to compare are not of the same trials")
     accounts = np.unique(trainings[0].query_author)
-    measures, base_measures = [
-        [partial(topic_means, _counts(part), accounts, costs) for part in parts]
-        for parts in (trainings, base)
-    ]
-    return resampled_metrics(METRICS, accounts, measures, base_measures, seed, resamples)
+    measure = partial(topic_means, accounts, costs)
+    counts, base_counts = [[_counts(part) for part in side] for side in (trainings, base)]
+    return resampled_metrics(METRICS, accounts, measure, counts, base_counts, seed, resamples)
 
 
 def all_differences(

@@ -6,7 +6,6 @@ that are drawn from known accounts.
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -96,8 +95,8 @@ def list_metrics(
         has_same = part["rank"].notna().equals(has_partner)
         if not has_same or not part["account"].equals(answers["account"]):
             raise ValueError("answers to compare are not to the same queries")
-    ours, theirs = [[partial(_metrics, part) for part in side] for side in ([answers], bases)]
-    return resampled_metrics(METRICS, answers["account"], ours, theirs, seed, resamples)
+    account = answers["account"]
+    return resampled_metrics(METRICS, account, _metrics, [answers], bases, seed, resamples)
 
 
 def _metrics(answers, weights):

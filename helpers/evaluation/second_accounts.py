@@ -159,7 +159,7 @@ def score_list(
     return fuse(scores_of_members, [member.weight for member in members])
 
 
-def _metrics(scores, accounts, weights):
+def _metrics(accounts, scores, weights):
     """Return METRICS (R, 5), each of P persons counted ``weights`` (R, P) times."""
     same = accounts.same
     has_second = same.any(1)
@@ -212,10 +212,8 @@ def second_account_metrics(
     so on
     """
     bases = [] if base is None else [base]
-    ours, theirs = [
-        [partial(_metrics, values, accounts) for values in side] for side in ([scores], bases)
-    ]
-    return resampled_metrics(METRICS, accounts.person, ours, theirs, seed, resamples)
+    measure = partial(_metrics, accounts)
+    return resampled_metrics(METRICS, accounts.person, measure, [scores], bases, seed, resamples)
 
 
 def record_metrics(

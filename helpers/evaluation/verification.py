@@ -350,13 +350,11 @@ def verification_metrics(
     if "same_topic" in pairs:
         names.append("hardest_AUC")
     authors = pairs[["first", "second"]].to_numpy()
-    ours, theirs = [
-        [partial(_metrics, part, definition) for part in side] for side in ([pairs], bases)
-    ]
-    return resampled_metrics(names, authors.ravel(), ours, theirs, seed, resamples)
+    measure = partial(_metrics, definition)
+    return resampled_metrics(names, authors.ravel(), measure, [pairs], bases, seed, resamples)
 
 
-def _metrics(pairs, definition, author_times):
+def _metrics(definition, pairs, author_times):
     """Return the metrics (R, C) of pairs, each author counted ``author_times`` (R, A) times."""
     rows = np.unique(pairs[["first", "second"]], return_inverse=True)[1]
     first, second = rows.reshape(-1, 2).T

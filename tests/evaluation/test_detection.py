@@ -31,11 +31,8 @@ EVEN = DetectionCosts(prior=0.5, miss=1, false_accept=1)
 def metrics_of(trainings, costs=PAPER, base=(), seed=0, resamples=200):
     """The table of METRICS of some trainings, each the counts of its topics."""
     accounts = np.unique(np.concatenate([counts.accounts for counts in trainings[0]]))
-    sides = [
-        [partial(topic_means, tallies, accounts, costs) for tallies in part]
-        for part in (trainings, base)
-    ]
-    return resampled_metrics(METRICS, accounts, *sides, seed, resamples)
+    measure = partial(topic_means, accounts, costs)
+    return resampled_metrics(METRICS, accounts, measure, trainings, base, seed, resamples)
 
 
 def trials(seed=0, size=400, levels=None, apart=1.0):

@@ -121,7 +121,7 @@ def test_a_resample_counts_a_person_as_often_as_it_is_drawn(monkeypatch):
     scores = np.where(person[:, None] == person, scores + 2, scores)
     drawn = np.random.default_rng(5).integers(0, 3, max(person) + 1)
     accounts = accounts_of(person)
-    values = second_accounts._metrics(scores, accounts, drawn[None])
+    values = second_accounts._metrics(accounts, scores, drawn[None])
     np.testing.assert_allclose(values[0], naive_metrics(scores, person, [""] * 30, None, drawn))
 
 

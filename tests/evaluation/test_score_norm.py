@@ -227,30 +227,6 @@ def test_a_model_that_says_nothing_takes_no_part(trials):
     np.testing.assert_allclose(all_scores(both, *sides), all_scores(model, *sides) / 2, atol=1e-5)
 
 
-def test_scores_are_normalised_without_a_model(trials):
-    """By two lists of vectors and a cohort of a third, as a model does it."""
-    queries, targets, cohort = (
-        as_rows(np.random.default_rng(seed).normal(size=(count, 4)))
-        for seed, count in enumerate((20, 30, 40))
-    )
-    raw = cosine(queries, targets)
-    by_query, by_target = (np.sort(cosine(side, cohort))[:, -5:] for side in (queries, targets))
-    expected = [
-        [z(raw[q, t], by_query[q]) + z(raw[q, t], by_target[t]) for t in range(30)]
-        for q in range(20)
-    ]
-    by_cohort = [
-        score_norm.statistics(cosine(side, cohort), nearest=5) for side in (queries, targets)
-    ]
-    scores = score_norm.s_norm(raw, *by_cohort)
-    np.testing.assert_allclose(scores, expected, atol=1e-4)
-    among = score_norm.statistics(cosine(targets, targets), np.arange(30))
-    expected = (raw - raw.mean(1, keepdims=True)) / raw.std(1, keepdims=True)
-    expected += (raw - among[0]) * among[1]
-    scores = score_norm.s_norm(raw, score_norm.statistics(raw), among)
-    np.testing.assert_allclose(scores, expected, atol=1e-4)
-
-
 def test_reference_targets_are_a_draw_of_a_fixed_seed():
     chosen = score_norm.reference_targets(1000, None, 300)
     assert len(np.unique(chosen)) == 300 and (np.diff(chosen) > 0).all()
@@ -404,14 +380,6 @@ def test_topics_of_the_gallery_are_those_that_it_lists(make_store):
     assert (own.argmax(1) == np.arange(6)).all()
     before = all_scores(Member("known", known, "s_norm"), *sides)
     assert not before[3:].any(), "rooms 3 to 5 are not known to training"
-
-
-def test_a_gallery_of_two_accounts_can_be_counted(make_store):
-    words, store = Bytes(), make_store([40] * 2, topics=4, vocabulary=256, habits=True)
-    trials = ranking_trials(store, posts=8)
-    for name in ("tfidf_char", "tfidf_word", "tfidf_subword"):
-        model = with_s_norm(GalleryTfidf(name, words))
-        assert np.isfinite(all_scores(model, trials.queries, trials.targets)).all()
 
 
 @pytest.mark.parametrize("normaliser", ["none", "s_norm", "as_norm"])

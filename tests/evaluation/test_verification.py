@@ -12,7 +12,7 @@ from helpers.core.paths import Run
 from helpers.encoders.baselines import fit_on_documents
 from helpers.evaluation.bootstrap import resample_weights
 from helpers.evaluation.models import Model, as_model
-from helpers.evaluation.pan_task import DEFINITIONS, METRICS, pan_metrics
+from helpers.evaluation.pan_task import METRICS, pan_metrics
 from helpers.evaluation.verification import (
     GRID,
     PUBLISHED_THRESHOLDS,
@@ -305,16 +305,6 @@ class TestThresholds:
         }
         assert scored[lower, upper] == pytest.approx(max(scored.values())) == surface.overall.max()
         assert (lower, upper) == max(scored, key=scored.get) and lower >= 0.3
-
-    @pytest.mark.parametrize("definition", DEFINITIONS)
-    def test_the_surface_is_that_of_every_combination_alone(self, definition):
-        scores, same = trials()
-        grid = np.array([0.1, 0.3, 0.35, 0.5, 0.8])
-        for row in threshold_surface(scores, same, definition, grid).to_dict("records"):
-            alone = pan_metrics(
-                apply_thresholds(scores, row.pop("lower"), row.pop("upper")), same, definition
-            )
-            assert row == pytest.approx(alone)
 
     def test_of_equal_ones_the_fewest_unanswered(self):
         surface = pd.DataFrame(

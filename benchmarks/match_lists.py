@@ -71,7 +71,7 @@ def measure(
         lists = drawn_lists.match_drawn_lists(one_way, line, overlap, count, reverse_scores=reverse)
         drawn_lists.record_lists(file, lists, name, protocol, WAYS, **about)
         system = drawn_lists.name_of_way(name, drawn_lists.MATCHED)
-        size = len(lists.accounts) // count
+        size = len(lists.answers[drawn_lists.MATCHED]) // count
         row = {"model": system, "label": system, "queries": size, "targets": size}
         matched = lists.answers[drawn_lists.MATCHED]
         precision = precision_at_mean(matched, MEAN_PROBABILITY)
@@ -81,7 +81,7 @@ def measure(
         print(split, protocol, calibration.value.round(3).to_dict(), flush=True)
 
 
-def precision_at_mean(answers: drawn_lists.Answers, mean: float) -> float:
+def precision_at_mean(answers: pd.DataFrame, mean: float) -> float:
     """Return the precision of the likeliest answers whose mean probability is ``mean``.
 
     If the probabilities hold, it is about ``mean``.
@@ -95,10 +95,9 @@ def precision_at_mean(answers: drawn_lists.Answers, mean: float) -> float:
     -------
     The share of right ones; NaN if the likeliest answer is less likely than ``mean``
     """
-    order = np.argsort(-answers.value, kind="stable")
-    means = np.cumsum(answers.value[order]) / np.arange(1, 1 + len(order))
-    likeliest = order[: (means >= mean - 1e-9).sum()]  # sums of floats are not exact
-    return pd.Series(answers.right[likeliest]).mean()
+    likeliest = answers.sort_values("value", ascending=False, kind="stable")
+    is_likely = likeliest["value"].expanding().mean() >= mean - 1e-9  # sums are not exact
+    return likeliest["right"][is_likely].mean()
 
 
 def main() -> None:

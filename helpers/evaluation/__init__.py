@@ -22,7 +22,7 @@ __getattr__, __dir__ = front_door(
             "LinkingConfig",
             "all_differences",
             "linking_by_topic",
-            "linking_curves",
+            "linking_curve",
             "linking_metrics",
             "score_linking",
             "trials_of_splits",
@@ -41,11 +41,9 @@ __getattr__, __dir__ = front_door(
         ".pan_task": [
             "DEFINITIONS",
             "auc_by_comparison",
-            "evaluate_answers",
             "pan_metrics",
             "score_overlap",
-            "write_answers",
-            "write_truth",
+            "write_records",
         ],
         ".ranking": [
             "compare_pairs",
@@ -60,7 +58,6 @@ __getattr__, __dir__ = front_door(
         ".trials": ["Trials", "communities"],
         ".verification": [
             "PUBLISHED_THRESHOLDS",
-            "VerificationConfig",
             "apply_thresholds",
             "best_thresholds",
             "evaluate_documents",
@@ -71,7 +68,7 @@ __getattr__, __dir__ = front_door(
             "threshold_surface",
             "to_scores",
             "trial_distances",
-            "verification_differences",
+            "verification_metrics",
             "verification_trials",
         ],
     },

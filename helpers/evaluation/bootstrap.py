@@ -1,14 +1,18 @@
 """Bootstrap intervals: authors are resampled with replacement, each with all of its rows.
 
-Texts of one author depend on each other, so an interval over texts would be too narrow.
+Texts of one author depend on each other, so an interval over texts would be too narrow. Metrics of
+every protocol, and differences of two systems, come from :func:`resampled_metrics`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
 
 import numpy as np
 import pandas as pd
 
 INTERVAL_ENDS = (2.5, 97.5)  # percentiles
+WEIGHTS_AT_ONCE = 2**22  # of rows in resamples, 32 MB
 
 
 def resample_weights(groups: np.ndarray, resamples: int, seed: int = 0) -> Iterator[np.ndarray]:
@@ -48,10 +52,58 @@ def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.
     return low, high
 
 
+def resampled_metrics(
+    names: Sequence[str],
+    groups: np.ndarray,
+    measure: Callable[..., np.ndarray],
+    trainings: Sequence,
+    base: Sequence = (),
+    seed: int = 0,
+    resamples: int = 1000,
+) -> pd.DataFrame:
+    """Return metrics of a system, or their differences to those of another one, with intervals.
+
+    Differences are paired: both systems are measured on the same resamples.
+
+    Parameters
+    ----------
+    names : sequence of str
+        C names of the metrics; those of differences get "_difference" behind.
+    groups : (N,)
+        the group of each of N rows, such as its author; G groups differ.
+    measure : function
+        from what was scored, and from how often each group, in sorted order, counts in R resamples,
+        (R, G) int, to metrics (R, C). NaN ones of a resample are left out.
+    trainings : sequence
+        what was scored by each training of the system; metrics are averaged over these.
+    base : sequence
+        the same of the system that is subtracted; by default none is.
+    seed, resamples : int
+        of :func:`resample_weights`; without resamples ends of intervals are NaN.
+
+    Returns
+    -------
+    A row for each metric, columns value, low and high.
+    """
+    everyone = np.ones(len(np.unique(groups)), int)
+    remaining = chain([everyone], resample_weights(groups, resamples, seed))
+    measured = []
+    while part := list(islice(remaining, max(WEIGHTS_AT_ONCE // len(groups), 1))):
+        weights = np.stack(part)
+        metrics = np.mean([measure(scored, weights) for scored in trainings], 0)
+        if base:
+            metrics = metrics - np.mean([measure(scored, weights) for scored in base], 0)
+        measured.extend(metrics)
+    if base:
+        names = [f"{name}_difference" for name in names]
+    low, high = percentile_interval(measured[1:], len(names))
+    return metric_table(dict(zip(names, measured[0])), low, high)
+
+
 def bootstrap_means(
     columns: Mapping[str, np.ndarray], groups: np.ndarray, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
-    """Return the means of named values with their intervals, as :func:`metric_table` does.
+    """Return the means of named values with their intervals, as :func:`resampled_metrics` does.
 
     Parameters
     ----------
@@ -65,43 +117,14 @@ def bootstrap_means(
         seed of the resamples.
     """
     row = np.unique(groups, return_inverse=True)[1]
-    count = np.bincount(row)
     values = pd.DataFrame(np.column_stack(list(columns.values())), dtype=float)
     sums = values.groupby(row).sum().to_numpy()
-    means = [lambda weights: weights @ sums / (weights @ count)]
-    return resampled_metrics(means, list(columns), groups, seed, resamples)
+    measure = partial(_weighted_means, np.bincount(row))
+    return resampled_metrics(list(columns), groups, measure, [sums], (), seed, resamples)
 
 
-def resampled_metrics(
-    measures: Sequence[Callable[[np.ndarray], np.ndarray]],
-    names: Sequence[str],
-    groups: np.ndarray,
-    seed: int = 0,
-    resamples: int = 1000,
-) -> pd.DataFrame:
-    """Return named metrics of a system, or their differences to another one, with intervals.
-
-    Parameters
-    ----------
-    measures : sequence of functions
-        of the system, and perhaps of the one that is subtracted: from the number of times (G,) that
-        each of G sorted groups counts to metrics (C,).
-    names : sequence of str
-        C names of the metrics; those of differences get "_difference" behind.
-    groups : (N,)
-        the group of each of N rows.
-    seed, resamples : int
-        of :func:`resample_weights`.
-    """
-    if len(measures) > 1:
-        names = [f"{name}_difference" for name in names]
-    resampled = resample_weights(groups, resamples, seed)
-    rows = []
-    for weights in [np.ones(len(np.unique(groups)), int), *resampled]:
-        of_systems = [measure(weights) for measure in measures]
-        rows.append(of_systems[0] - sum(of_systems[1:]))
-    low, high = percentile_interval(rows[1:], len(names))
-    return metric_table(dict(zip(names, rows[0])), low, high)
+def _weighted_means(count, sums, weights):
+    return weights @ sums / (weights @ count)[:, None]
 
 
 def metric_table(values: Mapping[str, float], low=np.nan, high=np.nan) -> pd.DataFrame:

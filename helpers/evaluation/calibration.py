@@ -64,8 +64,7 @@ class Calibration:
         """
         features = _features(scores, query_posts, target_posts, self.knots)
         if features.shape[1] != len(self.weights):
-            kind = "with" if len(self.weights) > 1 else "without"
-            raise ValueError(f"fitted {kind} the sizes of query and target")
+            raise ValueError(f"{features.shape[1]} features, fitted on {len(self.weights)}: sizes?")
         return (features * self.weights).sum(1) + self.intercept  # the rounding of @ depends on N
 
 
@@ -167,13 +166,10 @@ def score_pieces(scores: np.ndarray, knots: list[float]) -> np.ndarray:
 
 def _features(scores, query_posts, target_posts, knots=()):
     pieces = score_pieces(np.asarray(scores, np.float64), knots)
-    if (query_posts is None) != (target_posts is None):
-        raise ValueError("give the sizes of both, query and target, or of neither")
     if query_posts is None:
         return pieces
-    query = np.log(np.asarray(query_posts, np.float64))[:, None]
-    target = np.log(np.asarray(target_posts, np.float64))[:, None]
-    return np.hstack([pieces, query, target, pieces * query, pieces * target])
+    sizes = np.log(np.column_stack([query_posts, target_posts]).astype(np.float64))
+    return np.hstack([pieces, sizes, pieces * sizes[:, :1], pieces * sizes[:, 1:]])
 
 
 def probability(llr: np.ndarray, prior: float) -> np.ndarray:

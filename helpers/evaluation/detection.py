@@ -15,7 +15,6 @@ import pandas as pd
 from pydantic import Field
 
 from ..core.parameters import Config
-from .bootstrap import metric_table, percentile_interval, resample_weights
 
 # recall metrics, and the precision at which each is measured
 PRECISIONS = {"R@P90": 0.9, "R@P99": 0.99}
@@ -75,21 +74,18 @@ RELEASED = DetectionCosts(prior=0.01, miss=1, false_accept=1)  # costs of the re
 class ScoreCounts:
     """Count the trials of G accounts by where they lie among the U scores of same-account trials.
 
-    Bin 2i + 1 holds scores equal to values[i], bin 2i those between values[i - 1] and values[i];
-    the first and the last bin hold those below and above all values. The counts take 32 bytes per
-    account and value.
+    Bin 2i + 1 holds scores equal to the i-th of the distinct scores, in ascending order, bin 2i
+    those between it and the one before; the first and the last bin hold those below and above all
+    of them. The counts take 32 bytes per account and score.
 
     Parameters
     ----------
-    values : (U,)
-        distinct scores of same-account trials, ascending.
     accounts : (G,)
         the account whose queries each row of counts is for.
     same, different : (G, 2U + 1) float64
         number of same-account and of different-account trials in each bin.
     """
 
-    values: np.ndarray
     accounts: np.ndarray
     same: np.ndarray
     different: np.ndarray
@@ -112,22 +108,18 @@ def count_scores(
     Raises
     ------
     ValueError
-        If lengths differ, a score is not finite, or all trials are of one kind.
+        If a score is not finite, or all trials are of one kind.
     """
     scores = np.asarray(scores)
     same = np.asarray(same, bool)
     if accounts is None:
         accounts = np.zeros(len(scores), int)
     row, accounts = pd.factorize(np.asarray(accounts))
-    if not len(scores) == len(same) == len(row):
+    missing = (~np.isfinite(scores)).sum()
+    if missing or same.all() or not same.any():
         raise ValueError(
-            f"{len(scores)} scores, {len(same)} labels and {len(row)} accounts do not fit together"
-        )
-    if not np.isfinite(scores).all():
-        raise ValueError(f"{(~np.isfinite(scores)).sum()} scores are not finite")
-    if same.all() or not same.any():
-        raise ValueError(
-            f"{same.sum()} of {len(same)} trials are of one account: error rates need both kinds"
+            f"error rates need finite scores and both kinds of trials: {missing} scores are not "
+            f"finite, {same.sum()} of {len(same)} trials are of one account"
         )
     values = np.unique(scores[same])
     shape = (len(accounts), 2 * len(values) + 1)
@@ -136,7 +128,7 @@ def count_scores(
     place = row * shape[1] + below + not_above
     of_one = np.bincount(place, same, math.prod(shape)).reshape(shape)
     of_two = np.bincount(place, ~same, math.prod(shape)).reshape(shape)
-    return ScoreCounts(values, accounts, of_one, of_two)
+    return ScoreCounts(accounts, of_one, of_two)
 
 
 def error_rates(
@@ -231,81 +223,32 @@ def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: flo
     return np.where(np.isnan(accepted), np.nan, recall).max(-1)
 
 
-def detection_metrics(
-    tallies: list[ScoreCounts], costs: DetectionCosts = PAPER, seed: int = 0, resamples: int = 1000
-) -> pd.DataFrame:
+def topic_means(
+    accounts: np.ndarray, costs: DetectionCosts, tallies: list[ScoreCounts], weights: np.ndarray
+) -> np.ndarray:
     """Return METRICS: EER, minDCF by given and by released costs, recall at PRECISIONS.
 
-    They are means over topics. For the intervals accounts are resampled with all their trials in
-    all topics, because trials of one query depend on each other. A topic without trials of both
-    kinds in a resample is left out of it, and a resample without any such topic counts for nothing.
+    They are means over topics. A topic in which no trial of one of both kinds counts is left out;
+    NaN without any other.
 
     Parameters
     ----------
-    tallies : list[ScoreCounts]
-        counts of the trials of each topic.
+    accounts : (G,)
+        all accounts of the counts, sorted.
     costs : DetectionCosts
         costs of ``minDCF``, and the prior of the recalls.
-    seed : int
-        seed of the resamples.
-    resamples : int
-        number of resamples; 0 for no intervals.
+    tallies : list[ScoreCounts]
+        counts of the trials of each topic.
+    weights : (R, G)
+        how often each account counts.
 
     Returns
     -------
-    A row for each metric, columns value, low and high.
+    (R, 5)
     """
-    measured = _measure(tallies, costs, seed, resamples)
-    return _metric_table(measured, METRICS)
-
-
-def detection_differences(
-    tallies: list[list[ScoreCounts]],
-    base: list[list[ScoreCounts]],
-    costs: DetectionCosts = PAPER,
-    seed: int = 0,
-    resamples: int = 1000,
-) -> pd.DataFrame:
-    """Return the differences of METRICS between two models, which must be of the same trials.
-
-    Intervals are paired: both models are measured on the same resamples of accounts. Of several
-    trainings the metrics are averaged within each resample.
-
-    Parameters
-    ----------
-    tallies, base : list[list[ScoreCounts]]
-        for each training of the model, and of the one that is subtracted, the counts of the trials
-        of each topic.
-    costs, seed, resamples
-        as in :func:`detection_metrics`.
-
-    Returns
-    -------
-    A row for each metric, named ``EER_difference`` and so on; columns value, low and high.
-    """
-    of_model = np.mean([_measure(counts, costs, seed, resamples) for counts in tallies], 0)
-    of_base = np.mean([_measure(counts, costs, seed, resamples) for counts in base], 0)
-    return _metric_table(of_model - of_base, [f"{name}_difference" for name in METRICS])
-
-
-def _metric_table(measured, names):
-    """Return values and intervals of metrics (1 + R, 5), those of all accounts first."""
-    low, high = percentile_interval(measured[1:], len(names))
-    return metric_table(dict(zip(names, measured[0])), low, high)
-
-
-def _measure(tallies, costs, seed, resamples):
-    """Return METRICS (1 + R, 5) of all accounts and of each resample of them.
-
-    They are means over the topics that have trials of both kinds; NaN without such a topic.
-    """
-    accounts = np.unique(np.concatenate([counts.accounts for counts in tallies]))
-    resampled = resample_weights(accounts, resamples, seed)
-    weights = np.stack([np.ones(len(accounts), int), *resampled])
     metrics = []
     for counts in tallies:
-        column = np.searchsorted(accounts, counts.accounts)
-        rates = error_rates(counts, weights[:, column])
+        rates = error_rates(counts, weights[:, np.searchsorted(accounts, counts.accounts)])
         recalls = [recall_at(*rates, share, costs.prior) for share in PRECISIONS.values()]
         values = [eer(*rates), min_dcf(*rates, costs), min_dcf(*rates, RELEASED), *recalls]
         is_known = np.isfinite(rates).all((0, -1))
@@ -315,38 +258,22 @@ def _measure(tallies, costs, seed, resamples):
         return (np.nansum(metrics, axis=0) / topics).T
 
 
-def det_curve(counts: ScoreCounts) -> pd.DataFrame:
-    """Return the corners of the error curve, from rejecting all to accepting all.
+def mean_det_curve(tallies: list[ScoreCounts], points: int = 500) -> pd.DataFrame:
+    """Return the mean P_miss of several topics at each P_fa (khan2021 Figure 7).
 
     Parameters
     ----------
-    counts : ScoreCounts
-        counts of the trials.
-
-    Returns
-    -------
-    Columns ``P_fa`` (ascending), ``P_miss``.
-    """
-    p_fa, p_miss = error_rates(counts)
-    return pd.DataFrame({"P_fa": p_fa, "P_miss": p_miss})
-
-
-def mean_det_curve(curves: list[pd.DataFrame], points: int = 500) -> pd.DataFrame:
-    """Return the mean P_miss of several curves at each P_fa (khan2021 Figure 7).
-
-    Parameters
-    ----------
-    curves : list[frame]
-        curves of :func:`det_curve`.
+    tallies : list[ScoreCounts]
+        counts of the trials of each topic.
     points : int
         number of values of P_fa on a linear scale, and again on a logarithmic one.
 
     Returns
     -------
-    Columns ``P_fa``, ``P_miss``.
+    Columns ``P_fa`` (ascending), ``P_miss``.
     """
     logarithmic = np.geomspace(1e-6, 1, points)
     p_fa = np.unique(np.concatenate([[0], logarithmic, np.linspace(0, 1, points)]))
     # where a curve falls vertically, np.interp takes the lower end, that of the better threshold
-    p_miss = [np.interp(p_fa, curve.P_fa, curve.P_miss) for curve in curves]
+    p_miss = [np.interp(p_fa, *error_rates(counts)) for counts in tallies]
     return pd.DataFrame({"P_fa": p_fa, "P_miss": np.mean(p_miss, axis=0)})

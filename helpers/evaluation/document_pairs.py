@@ -26,7 +26,7 @@ SHARES = {
     "balanced": (0.5, 0.5),
     "natural": (0.5, None),
     # of PAN's 275,565 pairs 147,778 are of one author, and 23,131 others are on one topic (tyo2021)
-    "pan": (147778 / 275565, (0.0, 23131 / (275565 - 147778))),
+    "pan": (147778 / 275565, {True: 0.0, False: 23131 / (275565 - 147778)}),
 }
 
 
@@ -65,10 +65,10 @@ class PairsConfig(Config):
         """
         if self.kind == "given":
             return {split: given_pairs(tables[split]) for split in ("dev", "test")}
-        shares = SHARES[self.kind]
+        counts = {"dev": self.dev, "test": self.test}
         return {
-            split: make_pairs(tables[split], count, self.seed, *shares)
-            for split, count in (("dev", self.dev), ("test", self.test))
+            split: make_pairs(tables[split], count, self.seed, *SHARES[self.kind])
+            for split, count in counts.items()
         }
 
 
@@ -77,7 +77,7 @@ def make_pairs(
     count: int,
     seed: int = 0,
     same_share: float = 0.5,
-    topic_share: float | tuple[float, float] | None = 0.5,
+    topic_share: float | dict[bool, float] | None = 0.5,
 ) -> pd.DataFrame:
     """Sample distinct pairs of documents at random, with given shares of one author and one topic.
 
@@ -95,11 +95,11 @@ def make_pairs(
         seed of the random choice.
     same_share : float
         the share of the pairs that are of one author.
-    topic_share : float or tuple of two floats, optional
+    topic_share : float or dict, optional
         the share of pairs on one topic, the same for pairs of one author and of two, so that the
         topic alone does not tell the kind. If the pairs of one author allow only another share,
-        pairs of two authors take that share as well. Two numbers: the shares among pairs of one
-        author and among pairs of two. None: each kind has the share that all its possible pairs
+        pairs of two authors take that share as well. A dict: the shares among pairs of one author
+        (True) and of two (False). None: each kind has the share that all its possible pairs
         have, as in the "modified test" of tyo2021.
 
     Returns
@@ -139,17 +139,16 @@ def _counts_by_kind(capacity, count, same_share, topic_share):
             authors = "one author" if same else "two authors"
             raise ValueError(f"{wanted} pairs of {authors} asked for, {possible} can be made")
         share = topic_share
-        if topic_share is None:
+        if share is None:
             share = capacity[same, True] / max(possible, 1)
-        elif isinstance(topic_share, tuple):
-            of_one_author, of_two = topic_share
-            share = of_one_author if same else of_two
-        on_one_topic = max(round(wanted * share), wanted - capacity[same, False])
-        on_one_topic = min(on_one_topic, capacity[same, True])
+        elif isinstance(share, dict):
+            share = share[same]
+        least = wanted - capacity[same, False]
+        on_one_topic = min(max(round(wanted * share), least), capacity[same, True])
         counts[same, True] = on_one_topic
         counts[same, False] = wanted - on_one_topic
-        if same and isinstance(topic_share, int | float) and count_of_one:
-            topic_share = on_one_topic / count_of_one  # pairs of two authors get the same share
+        if isinstance(topic_share, float) and wanted:
+            topic_share = on_one_topic / wanted  # pairs of two authors get that of one
     return counts
 
 
@@ -196,77 +195,72 @@ def _draw(author, topic, kind, count, rng):
         return np.empty((2, 0), np.int64)
     same, same_topic = kind
     order, low, high = _partners(author, topic, same, same_topic)
-    author, topic = author[order], topic[order]
+    author = author[order]
+    topic = topic[order]
     ends = np.cumsum(high - low)
-    begins = ends - (high - low)
-
-    def rows(numbers):
-        first = np.searchsorted(ends, numbers, side="right")
-        return first, low[first] + numbers - begins[first]
-
-    def of_kind(numbers):  # for two authors and two topics others are numbered, too
-        first, second = rows(numbers)
-        is_kind = (author[first] == author[second]) == same
-        return numbers[is_kind & ((topic[first] == topic[second]) == same_topic)]
-
     numbers = np.empty(0, np.int64)
-    if ends[-1] <= 4 * count:
-        numbers = of_kind(rng.permutation(ends[-1]))
-        if same:  # take one pair of each author, then a second one of each, and so on
-            turn = pd.Series(numbers).groupby(author[rows(numbers)[0]]).cumcount()
-            numbers = numbers[np.argsort(turn, kind="stable")]
     while len(numbers) < count:
-        size = 2 * (count - len(numbers)) + 1000
-        if same:
-            more = _draw_by_author(author, begins, ends, author[rows(numbers)[0]], size, rng)
+        if ends[-1] <= 4 * count:
+            more = rng.permutation(ends[-1])
+        elif same:
+            taken = author[_rows(numbers, ends, high)[0]]
+            more = _draw_by_author(author, high - low, taken, count, rng)
         else:
-            more = rng.integers(ends[-1], size=size)
-        numbers = pd.unique(np.concatenate([numbers, of_kind(more)]))
-    first, second = rows(numbers[:count])
+            more = rng.integers(ends[-1], size=2 * (count - len(numbers)) + 1000)
+        first, second = _rows(more, ends, high)  # for two authors and two topics others as well
+        is_kind = (author[first] == author[second]) == same
+        is_kind &= (topic[first] == topic[second]) == same_topic
+        numbers = pd.unique(np.concatenate([numbers, more[is_kind]]))
+    if same and ends[-1] <= 4 * count:  # one pair of each author, then a second one, and so on
+        turn = pd.Series(numbers).groupby(author[_rows(numbers, ends, high)[0]]).cumcount()
+        numbers = numbers[np.argsort(turn, kind="stable")]
+    first, second = _rows(numbers[:count], ends, high)
     return order[first], order[second]
 
 
-def _draw_by_author(author, begins, ends, authors_of_drawn, size, rng):
+def _rows(numbers, ends, high):
+    """Return the rows of the first and of the second document of numbered pairs."""
+    first = np.searchsorted(ends, numbers, side="right")
+    return first, high[first] + numbers - ends[first]
+
+
+def _draw_by_author(author, partners, taken, count, rng):
     """Sample an author with pairs left, then one of its pairs, which have consecutive numbers.
 
-    It is repeated ``size`` times with replacement, so numbers may repeat.
+    With replacement, so numbers may repeat. ``taken`` are the authors of pairs that were drawn.
     """
-    begin = begins[np.unique(author, return_index=True)[1]]
-    per_author = np.diff(np.append(begin, ends[-1]))
-    used = np.bincount(authors_of_drawn, minlength=len(per_author))
-    number = rng.choice(np.flatnonzero(per_author > used), size)
+    per_author = np.bincount(author, partners).astype(np.int64)
+    is_left = per_author > np.bincount(taken, minlength=len(per_author))
+    number = rng.choice(np.flatnonzero(is_left), 2 * (count - len(taken)) + 1000)
+    begin = np.cumsum(per_author) - per_author
     return begin[number] + rng.integers(per_author[number])
 
 
 def _partners(author, topic, same, same_topic):
     """Return an order of the documents, and the rows from low to high of each one's partners.
 
-    These rows are exactly the partners of the kind, each pair once. Only for two authors and two
-    topics do they hold others as well; authors or topics are grouped, whichever leaves fewer
-    others.
+    These rows are exactly the partners of the kind, each pair once: those behind the document
+    that agree with it in as much as the kind, and not in more. Only for two authors and two topics
+    do they hold others as well; authors or topics are grouped, whichever leaves fewer others.
     """
     size = len(author)
-    if not (same or same_topic):
-        groups = max((author, topic), key=_pairs_in_groups)
-        order = np.argsort(groups, kind="stable")
-        return order, _run_ends(groups[order]), np.full(size, size)
-    outer = author if same else topic
-    inner = topic if same else author
-    group = outer * size + inner  # author and topic
+    outer = author
+    inner = topic
+    if not same and (same_topic or _pairs_in_groups(topic) > _pairs_in_groups(author)):
+        outer = topic
+        inner = author
+    if not same and not same_topic:
+        inner = np.zeros_like(outer)
+    group = outer * size + inner
     order = np.argsort(group, kind="stable")
-    if same and same_topic:
-        return order, np.arange(1, size + 1), _run_ends(group[order])
-    return order, _run_ends(group[order]), _run_ends(outer[order])
+    groups = [np.zeros(size), outer[order], group[order], np.arange(size)]
+    ends = [np.searchsorted(codes, codes, "right") for codes in groups]  # behind each one's group
+    agreeing = [same, same_topic].count(True)
+    return order, ends[agreeing + 1], ends[agreeing]
 
 
-# about twice the number of pairs within groups of equal codes
 def _pairs_in_groups(codes):
-    return (np.bincount(codes) ** 2.0).sum()
-
-
-def _run_ends(codes):
-    """Return for each of sorted codes the index behind the last one that equals it."""
-    return np.searchsorted(codes, codes, "right")
+    return (np.bincount(codes) ** 2.0).sum()  # about twice as many
 
 
 def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:

@@ -9,10 +9,10 @@ apart. Every query is compared with every target. The paper has 5 topics with 10
 each, 100 of them same-account pairs. Results are means of error rates over topics.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,28 @@ from pydantic import Field, field_validator, model_validator
 from ..core.parameters import Config
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore, concat_ranges
-from . import detection
-from .detection import PAPER, DetectionCosts
+from .bootstrap import resampled_metrics
+from .detection import (
+    METRICS,
+    PAPER,
+    DetectionCosts,
+    ScoreCounts,
+    count_scores,
+    mean_det_curve,
+    topic_means,
+)
 from .models import System, as_model
 from .trials import Trials, communities
 
 # a share of each account's posts in time order, or an ISO date (UTC)
 Moment = float | str | date
+NOT_ABOVE = (  # settings of which the first must not be above the second
+    ("min_query_posts", "query_posts"),
+    ("target_posts", "min_target_posts"),
+    ("min_enrolled", "enrolled"),
+    ("enrolled", "accounts"),
+)
+TRIAL = ["topic", "query_author", "target_author", "target_posts"]  # columns that tell a trial
 
 
 class LinkingConfig(Config):
@@ -47,8 +62,6 @@ class LinkingConfig(Config):
         the first
     target_posts, min_target_posts : number of posts of a target, and number of posts that an
         account must have in the target period
-    targets : whether posts of a target are in the query's topic, as in the paper, or in any topic.
-        In any topic, a topic profile alone can tell accounts apart.
     same_community : whether a topic takes only accounts that mostly write in its community, the
         part of its name before the first "/". An account of another archive would be too easy to
         exclude.
@@ -66,7 +79,6 @@ class LinkingConfig(Config):
     min_query_posts: int | None = Field(None, ge=1)
     target_posts: int = Field(4, ge=1)
     min_target_posts: int = Field(16, ge=1)
-    targets: Literal["same_topic", "any_topic"] = "same_topic"
     same_community: bool = False
     seed: int = Field(0, ge=0)
 
@@ -83,19 +95,11 @@ class LinkingConfig(Config):
 
     @model_validator(mode="after")
     def _fits(self):
-        fits = (self.min_query_posts or 1) <= self.query_posts
-        if not fits or self.target_posts > self.min_target_posts:
-            raise ValueError(
-                f"need min_query_posts ({self.min_query_posts}) <= query_posts "
-                f"({self.query_posts}) and target_posts ({self.target_posts}) <= min_target_posts "
-                f"({self.min_target_posts})"
-            )
-        if self.accounts is not None and self.accounts < self.enrolled:
-            raise ValueError(f"{self.enrolled} enrolled of {self.accounts} accounts")
-        if (self.min_enrolled or 1) > self.enrolled:
-            raise ValueError(
-                f"min_enrolled ({self.min_enrolled}) must not be above enrolled ({self.enrolled})"
-            )
+        for lower, upper in NOT_ABOVE:
+            low = getattr(self, lower)
+            high = getattr(self, upper)
+            if low is not None and high is not None and low > high:
+                raise ValueError(f"{lower} ({low}) must not be above {upper} ({high})")
         moments = [self.query_from, self.target_from, self.target_until]
         shares = [moment for moment in moments if isinstance(moment, float)]
         seconds = [_timestamp(moment) for moment in moments if not isinstance(moment, float)]
@@ -117,7 +121,7 @@ def linking_trials(
     """Return the trials of each topic, all queries against all targets; ``name`` is the topic.
 
     Which accounts these are depends on the seed and the topic, not on ``target_posts``, and not on
-    ``query_posts`` where ``min_query_posts`` is given. It takes about 30 bytes of memory a post.
+    ``query_posts`` where ``min_query_posts`` is given.
 
     Parameters
     ----------
@@ -135,37 +139,38 @@ def linking_trials(
         If a size is above ``min_target_posts``, if too few topics have enough accounts, or if both
         stores do not have the same topics.
     """
-    if sizes and max(sizes) > config.min_target_posts:
+    sizes = sizes or (config.target_posts,)
+    if max(sizes) > config.min_target_posts:
         raise ValueError(
             f"targets of {max(sizes)} posts: min_target_posts is {config.min_target_posts}"
         )
-    target_from = config.target_from
-    if earlier is not None and isinstance(target_from, float):
-        target_from = 0.0
-    is_late = _is_since(store, target_from)
-    is_target = is_late & ~_is_since(store, config.target_until)
-    accounts = np.arange(store.authors)
-    late = _period(store, accounts, is_target, config.targets == "same_topic")
-    if earlier is None:
-        early = _period(store, accounts, _is_since(store, config.query_from) & ~is_late)
-    else:
-        if store.meta["topics"] != earlier.meta["topics"]:
-            raise ValueError("earlier posts and later posts do not have the same topics")
-        accounts = pd.Index(store.author_names()).get_indexer(earlier.author_names())
-        early = _period(earlier, accounts, np.ones(earlier.posts, bool))
-
-    sizes = sizes or (config.target_posts,)
+    early, late = _periods(store, config, earlier)
+    home = communities(store)
     trials = []
-    targets = {}
-    for topic, enrolled, active in _chosen_topics(early, late, config):
-        queries = _latest(early, topic, enrolled, config.query_posts)
+    able = {}
+    for topic in early.popular_topics():
+        name = store.meta["topics"][topic]
+        is_active = late.counts(topic, store.authors) >= config.min_target_posts
+        if config.same_community:
+            is_active &= home == name.split("/")[0]
+        query_posts = early.counts(topic, store.authors)
+        is_able = is_active & (query_posts >= (config.min_query_posts or config.query_posts))
+        able[name] = is_able.sum()
+        has_enrolled = able[name] >= (config.min_enrolled or config.enrolled)
+        if not has_enrolled or is_active.sum() < (config.accounts or 2):
+            continue
+        enrolled, everyone = _draw_accounts(is_able, is_active, topic, config)
+        queries = early.latest(topic, enrolled, config.query_posts)
         for size in sizes:
-            # with targets in any topic, several topics often have the same targets
-            key = (size, id(late.posts[topic]), active.tobytes())
-            if key not in targets:
-                targets[key] = _latest(late, topic, active, size)
-            trials.append(Trials(queries, targets[key], name=store.meta["topics"][topic]))
-    return trials
+            trials.append(Trials(queries, late.latest(topic, everyone, size), name=name))
+        if len(trials) == config.topics * len(sizes):
+            return trials
+    most = sorted(able.items(), key=lambda item: -item[1])[:8]
+    raise ValueError(
+        f"linking: {len(trials) // len(sizes)} of {config.topics} topics have enough accounts, see "
+        "min_enrolled, min_query_posts, min_target_posts and accounts; accounts with enough posts: "
+        f"{', '.join(f'{name} {count}' for name, count in most)}"
+    )
 
 
 def trials_of_splits(
@@ -211,70 +216,56 @@ def trials_of_splits(
 # posts of a period; the accounts are those of the store of the targets
 class _Period(NamedTuple):
     store: TokenStore
-    author: np.ndarray  # (posts of the store,) account of each post, -1 for none
-    posts: list[np.ndarray]  # for each listed topic the numbers of its posts
+    account: np.ndarray  # (posts of the store,) account of each post
+    is_chosen: np.ndarray  # (posts of the store,)
 
-    def counts(self, topic: int, accounts: int) -> np.ndarray:
+    def popular_topics(self):
+        """Return the numbers of all topics, those of most posts first."""
+        topics = len(self.store.meta["topics"])  # a larger number marks a post in no listed topic
+        posts = np.bincount(self.store.topic[self.is_chosen], minlength=topics)[:topics]
+        return np.argsort(-posts, kind="stable").tolist()
+
+    def posts(self, topic):
+        """Return the numbers of the posts of a topic."""
+        return np.flatnonzero(self.is_chosen & (self.store.topic == topic))
+
+    def counts(self, topic, accounts):
         """Return the number of posts of a topic by each of so many accounts."""
-        return np.bincount(self.author[self.posts[topic]], minlength=accounts)
+        return np.bincount(self.account[self.posts(topic)], minlength=accounts)
+
+    def latest(self, topic, accounts, max_posts):
+        """Return the last posts of each account in a topic, as samples."""
+        posts = self.posts(topic)
+        end = np.searchsorted(self.account[posts], accounts, "right")
+        first = np.maximum(np.searchsorted(self.account[posts], accounts), end - max_posts)
+        place, offsets = concat_ranges(first, end - first)
+        return Samples.of_lists(self.store, posts[place], offsets, accounts)
 
 
-def _period(store, accounts, is_chosen, of_topic=True):
-    """Return the chosen posts of a store's authors, whose ``accounts`` may be -1.
-
-    Posts of a topic are those that were written there, or all of the period.
-    """
-    author = np.repeat(accounts.astype(np.int32), store.posts_per_author())
-    posts = np.flatnonzero(is_chosen & (author >= 0))
-    topics = len(store.meta["topics"])  # a larger number marks a post in no listed topic
-    if not of_topic:
-        return _Period(store, author, [posts] * topics)
-    posts = posts[np.argsort(store.topic[posts], kind="stable")]
-    ends = np.searchsorted(store.topic[posts], np.arange(topics), "right")
-    return _Period(store, author, np.split(posts, ends)[:topics])
-
-
-def _chosen_topics(early, late, config):
-    """Return the chosen topics, most popular first: number, enrolled accounts, all with a target.
-
-    Accounts depend on seed and topic only.
-    """
-    store = late.store
-    min_posts = config.min_query_posts or config.query_posts
-    min_enrolled = config.min_enrolled or config.enrolled
-    min_accounts = config.accounts or 2
-    home = communities(store) if config.same_community else None
-    topics = []
-    able = {}
-    by_posts = np.argsort([-len(posts) for posts in early.posts], kind="stable")
-    for number in by_posts.tolist():
-        name = store.meta["topics"][number]
-        is_active = late.counts(number, store.authors) >= config.min_target_posts
-        if config.same_community:
-            is_active &= home == name.split("/")[0]
-        is_able = is_active & (early.counts(number, store.authors) >= min_posts)
-        able[name] = is_able.sum()
-        if able[name] >= min_enrolled and is_active.sum() >= min_accounts:
-            accounts = np.flatnonzero(is_able), np.flatnonzero(is_active)
-            topics.append((number, *_draw_accounts(*accounts, number, config)))
-        if len(topics) == config.topics:
-            return topics
-
-    most = sorted(able.items(), key=lambda item: -item[1])[:8]
-    raise ValueError(
-        f"linking: {len(topics)} of {config.topics} topics have {min_enrolled} accounts with "
-        f"{min_posts} posts there in the query period and {config.min_target_posts} later, among "
-        f"{min_accounts} with so many later; accounts there: "
-        f"{', '.join(f'{name} {count}' for name, count in most)}"
-    )
+def _periods(store, config, earlier):
+    """Return the posts of queries and those of targets."""
+    target_from = config.target_from
+    if earlier is not None and isinstance(target_from, float):
+        target_from = 0.0
+    is_late = _is_since(store, target_from)
+    account = np.repeat(np.arange(store.authors, dtype=np.int32), store.posts_per_author())
+    late = _Period(store, account, is_late & ~_is_since(store, config.target_until))
+    if earlier is None:
+        return _Period(store, account, _is_since(store, config.query_from) & ~is_late), late
+    if store.meta["topics"] != earlier.meta["topics"]:
+        raise ValueError("earlier posts and later posts do not have the same topics")
+    accounts = pd.Index(store.author_names()).get_indexer(earlier.author_names())
+    account = np.repeat(accounts, earlier.posts_per_author())
+    return _Period(earlier, account, account >= 0), late
 
 
-def _draw_accounts(candidates, active, topic, config):
+def _draw_accounts(is_able, is_active, topic, config):
     """Return the enrolled accounts, and with them the others that have a target, both sorted."""
     rng = np.random.default_rng([config.seed, topic])
+    candidates = np.flatnonzero(is_able)
     count = min(config.enrolled, len(candidates))
     enrolled = np.sort(rng.choice(candidates, count, replace=False))
-    not_enrolled = np.setdiff1d(active, enrolled)
+    not_enrolled = np.setdiff1d(np.flatnonzero(is_active), enrolled)
     if config.accounts is not None:
         not_enrolled = rng.choice(not_enrolled, config.accounts - count, replace=False)
     return enrolled, np.sort(np.concatenate([enrolled, not_enrolled]))
@@ -297,19 +288,8 @@ def _timestamp(day):
     return when.timestamp()
 
 
-def _latest(period, topic, accounts, max_posts):
-    """Return the last posts of each account in a topic and period, as samples."""
-    posts = period.posts[topic]
-    end = np.searchsorted(period.author[posts], accounts, "right")
-    first = np.maximum(np.searchsorted(period.author[posts], accounts), end - max_posts)
-    place, offsets = concat_ranges(first, end - first)
-    return Samples.of_lists(period.store, posts[place], offsets, accounts)
-
-
 def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
     """Score the trials of all topics, in one table of about 22 bytes a trial.
-
-    Targets that several topics share are embedded once.
 
     Parameters
     ----------
@@ -324,76 +304,64 @@ def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> 
     (whether both samples are of one account).
     """
     model = as_model(model)
+    names = list(dict.fromkeys(topic.name for topic in trials))
     frames = []
     for topic in trials:
         scores = model.score_matrix(topic.queries, topic.targets, max_tokens)
-        queries, targets = scores.shape
+        query, target = np.divmod(np.arange(scores.size, dtype=np.int32), scores.shape[1])
         samples = {
-            "query_author": np.repeat(topic.queries.authors, targets),
-            "target_author": np.tile(topic.targets.authors, queries),
-            "query_posts": np.repeat(topic.queries.count, targets),
-            "target_posts": np.tile(topic.targets.count, queries),
+            "query_author": topic.queries.authors[query],
+            "target_author": topic.targets.authors[target],
+            "query_posts": topic.queries.count[query],
+            "target_posts": topic.targets.count[target],
         }
-        frames.append(pd.DataFrame(samples, dtype=np.int32).assign(score=scores.ravel()))
+        frame = pd.DataFrame(samples, dtype=np.int32).assign(score=scores.ravel())
+        code = np.full(len(frame), names.index(topic.name))
+        frames.append(frame.assign(topic=pd.Categorical.from_codes(code, names)))
     scored = pd.concat(frames, ignore_index=True)
-    code, names = pd.factorize(np.array([topic.name for topic in trials]))
-    sizes = [len(topic) for topic in trials]
-    scored["topic"] = pd.Categorical.from_codes(np.repeat(code, sizes), names)
     return scored.assign(same=scored.query_author == scored.target_author)
 
 
 def linking_metrics(
-    scored: pd.DataFrame,
+    scored: pd.DataFrame | list[pd.DataFrame],
     costs: DetectionCosts = PAPER,
     seed: int = 0,
     resamples: int = 1000,
+    base: list[pd.DataFrame] | None = None,
 ) -> pd.DataFrame:
     """Return means of error rates over topics (khan2021 Table 2), with intervals over accounts.
 
-    Parameters
-    ----------
-    scored : scored trials of :func:`score_linking`
-    costs : costs of a miss and of a false link, and the prior
-    seed, resamples : seed and number of bootstrap resamples
-
-    Returns
-    -------
-    The table of :func:`helpers.evaluation.detection.detection_metrics`.
-    """
-    return detection.detection_metrics(_counts_of_topics(scored), costs, seed, resamples)
-
-
-def linking_differences(
-    scored: list[pd.DataFrame],
-    base: list[pd.DataFrame],
-    costs: DetectionCosts = PAPER,
-    seed: int = 0,
-    resamples: int = 1000,
-) -> pd.DataFrame:
-    """Return the differences of error rates between two models, with paired intervals.
+    Accounts are resampled with all their trials in all topics, because trials of one query depend
+    on each other. A topic without trials of both kinds in a resample is left out of it, and a
+    resample without any such topic counts for nothing.
 
     Parameters
     ----------
-    scored, base : trials scored by :func:`score_linking`, a table for each training of the model,
-        and of the one that is subtracted; metrics are averaged over trainings
+    scored : scored trials of :func:`score_linking`; or a list of them, one of each training of the
+        model, over which metrics are averaged
     costs : costs of a miss and of a false link, and the prior
     seed, resamples : seed and number of bootstrap resamples
+    base : the same trials, scored by each training of another model; if given, what is returned is
+        the difference to it, the accounts resampled alike
 
     Returns
     -------
-    The table of :func:`helpers.evaluation.detection.detection_differences`.
+    Columns ``value``, ``low`` and ``high``, a row for each of
+    :data:`helpers.evaluation.detection.METRICS`, or for "EER_difference" and so on.
 
     Raises
     ------
     ValueError
         If the trials differ.
     """
-    trials = ["topic", "query_author", "target_author", "target_posts"]
-    if not all(part[trials].equals(base[0][trials]) for part in [*scored, *base]):
+    trainings = [scored] if isinstance(scored, pd.DataFrame) else scored
+    base = base or []
+    if not all(part[TRIAL].equals(trainings[0][TRIAL]) for part in [*trainings[1:], *base]):
         raise ValueError("scores to compare are not of the same trials")
-    counts = [_counts_of_topics(part) for part in scored]
-    base_counts = [_counts_of_topics(part) for part in base]
-    return detection.detection_differences(counts, base_counts, costs, seed, resamples)
+    accounts = np.unique(trainings[0].query_author)
+    measure = partial(topic_means, accounts, costs)
+    counts, base_counts = [[_counts(part) for part in side] for side in (trainings, base)]
+    return resampled_metrics(METRICS, accounts, measure, counts, base_counts, seed, resamples)
 
 
 def all_differences(
@@ -404,8 +372,8 @@ def all_differences(
 ) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
     """Compare every system with some of them, on each split.
 
-    Systems "x", "x-seed1" and so on are trainings of one, over which metrics are averaged. It has
-    the name "x" or, without such a training, that of the first.
+    Systems "x", "x-seed1" and so on are trainings of one, over which metrics are averaged; it has
+    the name of the first.
 
     Parameters
     ----------
@@ -416,38 +384,29 @@ def all_differences(
 
     Yields
     ------
-    split, name of the system, name of the base, and the table of :func:`linking_differences`
-
-    Raises
-    ------
-    ValueError
-        If a base is no system.
+    split, name of the system, name of the base, and the table of :func:`linking_metrics`
     """
-    trainings = defaultdict(list)
-    name_of = {}
+    trainings = {}
     for (split, model), part in scored.items():
-        system = _system_of(model)
-        trainings[split, system].append(part)
-        name_of[system] = min(name_of.get(system, model), model, key=len)
-    bases = dict.fromkeys(map(_system_of, bases))
-    unknown = sorted(bases.keys() - name_of.keys())
-    if unknown:
-        raise ValueError(f"no scores of {', '.join(unknown)}, to be subtracted")
+        of_system = trainings.setdefault((split, model.partition("-seed")[0]), {})
+        of_system[model] = part
     for (split, system), parts in trainings.items():
-        for base in bases:
+        for base in dict.fromkeys(name.partition("-seed")[0] for name in bases):
             if base != system:
-                table = linking_differences(parts, trainings[split, base], costs, seed)
-                yield split, name_of[system], name_of[base], table
+                base_parts = trainings[split, base]
+                table = linking_metrics([*parts.values()], costs, seed, base=[*base_parts.values()])
+                yield split, next(iter(parts)), next(iter(base_parts)), table
 
 
-def _system_of(model):
-    """Return the name of a system: of its trainings, what stands before "-seed"."""
-    return model.partition("-seed")[0]
+def linking_curve(scored: pd.DataFrame, points: int = 500) -> pd.DataFrame:
+    """Return the mean error curve of the topics, see ``mean_det_curve`` of ``detection``.
 
-
-def linking_curves(scored: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return :func:`helpers.evaluation.detection.det_curve` of each topic, in topic order."""
-    return [detection.det_curve(counts) for counts in _counts_of_topics(scored)]
+    Parameters
+    ----------
+    scored : scored trials of :func:`score_linking`
+    points : number of false-link rates on a linear scale, and again on a logarithmic one
+    """
+    return mean_det_curve(_counts(scored), points)
 
 
 def linking_by_topic(scored: pd.DataFrame, costs: DetectionCosts = PAPER) -> pd.DataFrame:
@@ -465,18 +424,15 @@ def linking_by_topic(scored: pd.DataFrame, costs: DetectionCosts = PAPER) -> pd.
     A row for each topic, ``mean`` and ``pooled``, a column for each of
     :data:`helpers.evaluation.detection.METRICS`.
     """
-    tables = {
-        name: linking_metrics(part, costs, resamples=0)
-        for name, part in scored.groupby("topic", observed=True)
-    }
-    tables["mean"] = linking_metrics(scored, costs, resamples=0)
-    tables["pooled"] = linking_metrics(scored.assign(topic="pooled"), costs, resamples=0)
+    parts = dict(iter(scored.groupby("topic", observed=True)))
+    parts |= {"mean": scored, "pooled": scored.assign(topic="pooled")}
+    tables = {name: linking_metrics(part, costs, resamples=0) for name, part in parts.items()}
     return pd.DataFrame({name: table.value for name, table in tables.items()}).T
 
 
-def _counts_of_topics(scored):
+def _counts(scored) -> list[ScoreCounts]:
     """Return the counts of the trials of each topic, in topic order."""
     return [
-        detection.count_scores(part.score, part.same, part.query_author)
+        count_scores(part.score, part.same, part.query_author)
         for _, part in scored.groupby("topic", observed=True)
     ]

@@ -5,7 +5,6 @@ what a query knows of the others, see WAYS. All read the same scores, of lists w
 that are drawn from known accounts.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,37 +30,7 @@ WITHOUT_RANKS = (ASSIGNED, MUTUAL)  # one answer a query, so no MRR
 LIKELY = (0.5, 0.9)  # probabilities from which on answers are counted by DrawnLists.calibration
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """The best target of each of Q queries, and where its partner stands.
-
-    Attributes
-    ----------
-    target : (Q,) int, row of the best target; -1 of a query without candidates
-    value : (Q,) of the best target; -inf without candidates
-    rank : (Q,) of the partner, from 1 on; targets with its value stand before it; NaN of a query
-        without a partner
-    partner : (Q,) int, row of the partner, or -1
-    """
-
-    target: np.ndarray
-    value: np.ndarray
-    rank: np.ndarray
-    partner: np.ndarray
-
-    @property
-    def has_partner(self) -> np.ndarray:
-        """Whether a query has a partner, (Q,) bool."""
-        return self.partner >= 0
-
-    @property
-    def right(self) -> np.ndarray:
-        """Whether the best target is the partner and no other target has its value, (Q,) bool."""
-        # of one target a partner that is no candidate has the rank 1, too
-        return (self.rank == 1) & (self.target == self.partner)
-
-
-def best_answers(values: np.ndarray, same: np.ndarray) -> Answers:
+def best_answers(values: np.ndarray, same: np.ndarray) -> pd.DataFrame:
     """Find the best target of each query, and the rank of its partner.
 
     Parameters
@@ -70,29 +39,32 @@ def best_answers(values: np.ndarray, same: np.ndarray) -> Answers:
         candidate. A partner that is none has the rank T
     same : (Q, T) bool, the true pairs, at most one of each query
 
+    Returns
+    -------
+    A row for each query: ``target``, the row of the best target, and its ``value``, or -1 and -inf
+    of a query without candidates; ``rank`` of the partner, from 1 on, where targets with its value
+    stand before it, NaN of a query without a partner; and ``right``, whether the best target is
+    the partner and no other target has its value.
+
     Raises
     ------
     ValueError
-        If a query has several partners, or a value is NaN.
+        If a value is NaN.
     """
     refuse_nan(values, "values")
-    if (same.sum(1) > 1).any():
-        raise ValueError("a query of two lists has one partner at most")
     value = values.max(1)
-    target = np.where(value > -np.inf, values.argmax(1), -1)
-    partner = np.where(same.any(1), same.argmax(1), -1)
     own_value = np.where(same, values, -np.inf).max(1)
-    rank = (values >= own_value[:, None]).sum(1).astype(float)  # T where it is no candidate
-    rank[partner < 0] = np.nan
-    return Answers(target, value, rank, partner)
+    rank = (values >= own_value[:, None]).sum(1)  # T where it is no candidate
+    target = np.where(value > -np.inf, values.argmax(1), -1)
+    answers = pd.DataFrame({"target": target, "value": value})
+    answers["rank"] = np.where(same.any(1), rank, np.nan)
+    # of one target a partner that is no candidate has the rank 1, too
+    answers["right"] = (answers["rank"] == 1) & (value == own_value) & (value > -np.inf)
+    return answers
 
 
 def list_metrics(
-    answers: Answers,
-    accounts: np.ndarray,
-    base: Answers | None = None,
-    seed: int = 0,
-    resamples: int = 1000,
+    answers: pd.DataFrame, base: pd.DataFrame | None = None, seed: int = 0, resamples: int = 1000
 ) -> pd.DataFrame:
     """Measure answers: MRR and R@1 of the queries with a partner, and A@P90 and A@P99.
 
@@ -102,8 +74,8 @@ def list_metrics(
 
     Parameters
     ----------
-    answers : answers of Q queries, of one list or of several
-    accounts : (Q,) account of each query; accounts are resampled
+    answers : answers of :func:`best_answers`, of one list or of several, with a column ``account``,
+        the account of each query; accounts are resampled
     base : other answers to the same queries; if given, what is returned is the difference to them
     seed, resamples : seed and number of bootstrap resamples of accounts
 
@@ -115,74 +87,60 @@ def list_metrics(
     Raises
     ------
     ValueError
-        If the queries of both have not the same partners.
+        If the queries of both are others, or do not all have a partner in both or in neither.
     """
-    sides = [answers]
-    if base is not None:
-        sides.append(base)
-        if not np.array_equal(answers.partner, base.partner):
+    bases = [] if base is None else [base]
+    has_partner = answers["rank"].notna()
+    for part in bases:
+        has_same = part["rank"].notna().equals(has_partner)
+        if not has_same or not part["account"].equals(answers["account"]):
             raise ValueError("answers to compare are not to the same queries")
-    account = np.unique(accounts, return_inverse=True)[1]
-    measures = [_metrics_of(side, account) for side in sides]
-    return resampled_metrics(measures, METRICS, accounts, seed, resamples)
+    account = answers["account"]
+    return resampled_metrics(METRICS, account, _metrics, [answers], bases, seed, resamples)
 
 
-def _metrics_of(answers, account):
-    """Return a function that measures answers, each account counted ``weights`` (A,) times."""
-    has_partner = answers.has_partner
-    of_queries = np.stack([1 / answers.rank[has_partner], answers.right[has_partner]], 1)
-    order = np.argsort(-answers.value, kind="stable")
-
-    def measure(weights):
-        weight = weights[account]
-        total = weight[has_partner].sum()
-        if not total:  # a resample without any partner counts for nothing
-            return np.full(len(METRICS), np.nan)
-        right, answered, is_last = _cumulative(answers, order, weight)
-        at_precisions = [
-            right[is_last & (right >= precision * answered)].max(initial=0)
-            for precision in PRECISIONS.values()
-        ]
-        return np.array([*(weight[has_partner] @ of_queries), *at_precisions]) / total
-
-    return measure
+def _metrics(answers, weights):
+    """Return METRICS (R, 4) of answers, each account counted ``weights`` (R, A) times."""
+    answers = answers.sort_values("value", ascending=False, kind="stable")
+    weight = weights[:, np.unique(answers["account"], return_inverse=True)[1]]
+    has_partner = answers["rank"].notna().to_numpy()
+    reciprocal = (1 / answers["rank"]).fillna(0).to_numpy()
+    right, answered, is_last = _cumulative(answers, weight)
+    metrics = [weight @ reciprocal, right[:, -1]]
+    for precision in PRECISIONS.values():
+        is_precise = is_last & (right >= precision * answered)
+        metrics.append(np.where(is_precise, right, 0).max(1))
+    with np.errstate(invalid="ignore"):  # NaN of a resample without any partner
+        return np.stack(metrics, 1) / (weight @ has_partner)[:, None]
 
 
-def _cumulative(answers, order, weight):
+def _cumulative(answers, weight):
     """Count right answers and all answers from the best value down, as curves of precision do.
 
     The last array tells whether a threshold can stand there, because the next value is another one.
     """
-    value = answers.value[order]
-    right = np.cumsum((weight * answers.right)[order])
-    return right, np.cumsum(weight[order]), np.append(value[:-1] != value[1:], True)
+    value = answers["value"].to_numpy()
+    right = np.cumsum(weight * answers["right"].to_numpy(), -1)
+    return right, np.cumsum(weight, -1), np.append(value[:-1] != value[1:], True)
 
 
-def join_answers(parts: Iterable[Answers]) -> Answers:
-    """Return the answers of several lists as one, to be counted together."""
-    return Answers(*map(np.concatenate, zip(*(vars(part).values() for part in parts))))
-
-
-def precision_curve(answers: Answers) -> pd.DataFrame:
+def precision_curve(answers: pd.DataFrame) -> pd.DataFrame:
     """Return precision and recall of the answers above each threshold, the highest one first.
 
     Parameters
     ----------
-    answers : answers of Q queries, of one list or of several; queries without a candidate have no
-        answer
+    answers : answers of :func:`best_answers`; queries without a candidate have no answer
 
     Returns
     -------
     Columns ``recall``, the share of the queries with a partner that are answered rightly, and
     ``precision``, the share of the answers that are right; a row for each different value
     """
-    order = np.argsort(-answers.value, kind="stable")
-    right, answered, is_last = _cumulative(answers, order, np.ones(len(order)))
-    curve = pd.DataFrame(
-        {"recall": right / answers.has_partner.sum(), "precision": right / answered}
-    )
-    is_answer = answers.value[order] > -np.inf
-    return curve[is_last & is_answer].reset_index(drop=True)
+    partners = answers["rank"].count()
+    answers = answers[answers["value"] > -np.inf].sort_values("value", ascending=False)
+    right, answered, is_last = _cumulative(answers, np.ones(len(answers)))
+    curve = pd.DataFrame({"recall": right / partners, "precision": right / answered})
+    return curve[is_last].reset_index(drop=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,36 +149,34 @@ class DrawnLists:
 
     Attributes
     ----------
-    accounts : (N,) account of each query of all lists
-    nobody : (N,) probability that a query has no partner, as matched
+    answers : way -> answers of :func:`best_answers` of the N queries of all lists, with columns
+        ``account``, of the query, and ``nobody``, the probability that it has no partner, as
+        matched
     llr : (M,) log-likelihood ratio of each pair of all lists, as matched
     same : (M,) bool, whether a pair are partners
-    overlaps : (L,) of each pair of lists the overlap that the matching assumed
-    answers : way -> answers of the N queries
+    overlaps : of each pair of lists the overlap that the matching assumed
     """
 
-    accounts: np.ndarray
-    nobody: np.ndarray
+    answers: dict[str, pd.DataFrame]
     llr: np.ndarray
     same: np.ndarray
-    overlaps: np.ndarray
-    answers: dict[str, Answers]
+    overlaps: list[float]
 
     def calibration(self) -> dict[str, float]:
         """Return MRR, Cllr and minCllr, and how often likely answers, and nobody, are right."""
         best = self.answers[MATCHED]
         row = {
-            "overlap assumed": self.overlaps.mean(),
-            "MRR, alone": np.nanmean(1 / self.answers[ALONE].rank),
-            "MRR, matched": np.nanmean(1 / best.rank),
+            "overlap assumed": np.mean(self.overlaps),
+            "MRR, alone": (1 / self.answers[ALONE]["rank"]).mean(),
+            "MRR, matched": (1 / best["rank"]).mean(),
             "Cllr": cllr(self.llr, self.same),
             "minCllr": min_cllr(self.llr, self.same),
         }
-        called = {f"{least:.0%}": (best.value >= least, best.right) for least in LIKELY}
-        called["nobody"] = (self.nobody >= 0.5, ~best.has_partner)
+        called = {f"{least:.0%}": (best["value"] >= least, best["right"]) for least in LIKELY}
+        called["nobody"] = (best["nobody"] >= 0.5, best["rank"].isna())
         for name, (is_called, right) in called.items():
             row[f"called {name}"] = is_called.mean()
-            row[f"right, {name}"] = right[is_called].mean() if is_called.any() else np.nan
+            row[f"right, {name}"] = right[is_called].mean()
         return row
 
 
@@ -238,19 +194,18 @@ def record_lists(
     ways : the ways that are recorded
     **about : more fields of :class:`helpers.core.results.Measured`, and ``seed`` of the bootstrap
     """
-    size = len(lists.accounts) // len(lists.overlaps)
+    size = len(lists.answers[ALONE]) // len(lists.overlaps)
+    about |= {"protocol": protocol, "queries": size, "targets": size}
     of_ways = [(way, "") for way in ways]
     if MATCHED in ways:
         of_ways += [(MATCHED, ALONE), (MATCHED, AS_LIST)]
-    for way, base_way in of_ways:
-        sides = (lists.answers[way], lists.accounts, lists.answers.get(base_way))
-        measured = list_metrics(*sides, seed=about.get("seed", 0))
+    for way, base in of_ways:
+        measured = list_metrics(lists.answers[way], lists.answers.get(base), about.get("seed", 0))
         if way in WITHOUT_RANKS:
             measured = measured.drop("MRR")
         name = name_of_way(system, way)
-        base = name_of_way(system, base_way) if base_way else ""
-        row = {"model": name, "label": name, "base": base, "protocol": protocol}
-        results.record(files, measured, **row, queries=size, targets=size, **about)
+        base_name = name_of_way(system, base) if base else ""
+        results.record(files, measured, model=name, label=name, base=base_name, **about)
 
 
 def name_of_way(system: str, way: str) -> str:
@@ -294,21 +249,24 @@ def match_drawn_lists(
     of_lists = scores.astype(np.float64)
     if reverse_scores is not None:
         of_lists = (of_lists + reverse_scores) / 2
-    parts = []
-    answers = []
+    answers = {way: [] for way in WAYS}
+    pairs = []
+    overlaps = []
     for _ in range(lists):
         queries, targets = draw_lists(len(scores), overlap, rng)
         same = queries[:, None] == targets
         rows = np.ix_(queries, targets)
         assumed = estimate_overlap(of_lists[rows], config) if estimated else overlap
         matched = sinkhorn(of_lists[rows], config, assumed, rounds)
-        llr = config.llr(matched, assumed, len(queries)).ravel()
-        parts.append((queries, 1 - matched.sum(1), llr, same.ravel(), [assumed]))
-        values = _values_of_ways(scores[rows], of_lists[rows])
-        values[MATCHED] = matched
-        answers.append({way: best_answers(values[way], same) for way in WAYS})
-    joined = {way: join_answers(part[way] for part in answers) for way in WAYS}
-    return DrawnLists(*map(np.concatenate, zip(*parts)), joined)
+        llr = config.llr(matched, assumed, len(queries))
+        pairs.append((llr.ravel(), same.ravel()))
+        overlaps.append(assumed)
+        values = _values_of_ways(scores[rows], of_lists[rows]) | {MATCHED: matched}
+        for way in WAYS:
+            of_way = best_answers(values[way], same)
+            answers[way].append(of_way.assign(account=queries, nobody=1 - matched.sum(1)))
+    joined = {way: pd.concat(parts, ignore_index=True) for way, parts in answers.items()}
+    return DrawnLists(joined, *map(np.concatenate, zip(*pairs)), overlaps)
 
 
 def _values_of_ways(scores_alone, scores):

@@ -147,10 +147,8 @@ def sinkhorn(
     Raises
     ------
     ValueError
-        If the overlap is not above 0 and at most 1, or a score is NaN.
+        If a score is NaN.
     """
-    if not 0 < overlap <= 1:
-        raise ValueError(f"overlap {overlap}: a share above 0, at most 1")
     pairs = as_pairs(scores)
     query, target = pairs.coords
     size = np.array(pairs.shape)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -17,11 +16,11 @@ import numpy as np
 from ..encoders.base import Encoder, embed
 from ..encoders.tfidf import TfidfEncoder
 from ..tokens.batch import Samples
-from .member_gallery import Gallery
-from .scores import Blocks, Rows, as_rows, fuse
+from .scores import Blocks, Gallery, Rows, as_rows, fuse
 
 MAX_KEPT = 120  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
-STEPS = {"none": 0, "s_norm": 1, "as_norm": 2}  # how often a normaliser normalises the scores
+# how often a normaliser normalises the scores, without a cohort
+STEPS = {"none": 0, "s_norm": 1, "as_norm": 2}
 
 
 class Embeddings:
@@ -135,19 +134,6 @@ class Member:
     neighbours: int | None = None
     embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
-    @property
-    def steps(self) -> int:
-        """How often its scores are normalised, 0 to 2; by a cohort once."""
-        if self.cohort is not None:
-            return min(STEPS[self.normaliser], 1)
-        return STEPS[self.normaliser]
-
-    @property
-    def shared(self) -> tuple[Hashable, ...]:
-        """What is equal for members whose galleries differ in ``steps`` only."""
-        reference = None if self.reference is None else self.reference.tobytes()
-        return self.encoder, self.cohort, reference, self.neighbours
-
     def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
         """Make the gallery of some targets, or return the one that was made of them before.
 
@@ -156,7 +142,9 @@ class Member:
         targets : T samples
         max_tokens : tokens read of each post
         """
-        key = ("gallery", *self.shared, targets, max_tokens, self.steps)
+        reference = None if self.reference is None else self.reference.tobytes()
+        settings = (self.encoder, self.normaliser, self.cohort, reference, self.neighbours)
+        key = ("gallery", *settings, targets, max_tokens)
         return self.embeddings.once(key, partial(self._gallery, targets, max_tokens))
 
     def _gallery(self, targets, max_tokens):
@@ -168,9 +156,11 @@ class Member:
             self.embeddings.put(encoder, targets, max_tokens, rows)
         rows = self.embeddings.of(encoder, targets, max_tokens)
         cohort = None
+        steps = STEPS[self.normaliser]
         if self.cohort is not None:
             cohort = self.embeddings.of(encoder, self.cohort, max_tokens)
-        return Gallery.of(encoder, rows, self.steps, cohort, self.reference, self.neighbours)
+            steps = min(steps, 1)
+        return Gallery.of(encoder, rows, steps, cohort, self.reference, self.neighbours)
 
     def opened(self, queries: Samples, targets: Samples, max_tokens: int) -> tuple[Gallery, Rows]:
         """Return the gallery of targets, and the rows (Q, D) of queries by the gallery's encoder.
@@ -194,20 +184,10 @@ class Model:
         another normaliser
     shares : each fitted weight times the spread of its member's scores, scaled to sum to 1; empty
         if not fitted
-
-    Raises
-    ------
-    ValueError
-        If a weight is not finite, or all are 0.
     """
 
     members: tuple[Member, ...]
     shares: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self):
-        weights = [member.weight for member in self.members]
-        if not np.isfinite(weights).all() or not any(weights):
-            raise ValueError(f"fusion weights {weights}: they must be finite, and not all 0")
 
     @classmethod
     def mean(cls, members: Iterable[Member], shares: dict[str, float] | None = None) -> "Model":
@@ -298,34 +278,30 @@ class Model:
         ------
         A slice of q queries, and their scores (q, T) float32
         """
-        opened = self._opened(queries, targets, max_tokens)
-        blocks = [gallery.scores(rows, own_column) for gallery, rows in opened.values()]
-        for of_galleries in zip(*blocks, strict=True):
-            part, _ = of_galleries[0]
-            steps = [steps_of_gallery for _, steps_of_gallery in of_galleries]
-            yield part, self._weighted_sum(dict(zip(opened, steps)))
+        galleries = [member.opened(queries, targets, max_tokens) for member in self.used_members]
+        blocks = [gallery.scores(rows, own_column) for gallery, rows in galleries]
+        for of_members in zip(*blocks, strict=True):
+            scores = [scores_of_member for _, scores_of_member in of_members]
+            yield of_members[0][0], fuse(scores, self._weights)
 
-    def _opened(self, queries, targets, max_tokens):
-        """Return a gallery and the rows of queries for each set of members that share them."""
-        opened = {}
-        for member in sorted(self.used_members, key=attrgetter("steps"), reverse=True):
-            if member.shared not in opened:
-                opened[member.shared] = member.opened(queries, targets, max_tokens)
-        return opened
+    @property
+    def _weights(self):
+        return [member.weight for member in self.used_members]
 
-    def _weighted_sum(self, steps):
-        """Return the sum of the members' scores, each of the step that the member needs."""
-        scores = [steps[member.shared][member.steps] for member in self.used_members]
-        return fuse(scores, [member.weight for member in self.used_members])
-
-    def score_matrix(self, queries: Samples, targets: Samples, max_tokens: int = 32) -> np.ndarray:
+    def score_matrix(
+        self,
+        queries: Samples,
+        targets: Samples,
+        max_tokens: int = 32,
+        own_column: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Return all scores (Q, T) float32 at once, which must fit into memory.
 
         Parameters
         ----------
-        queries, targets, max_tokens : arguments of :meth:`scores`
+        queries, targets, max_tokens, own_column : arguments of :meth:`scores`
         """
-        blocks = self.scores(queries, targets, max_tokens)
+        blocks = self.scores(queries, targets, max_tokens, own_column)
         return np.concatenate([scores for _, scores in blocks])
 
     def pair_scores(
@@ -343,22 +319,14 @@ class Model:
         -------
         (N,) float32
         """
-        opened = self._opened(queries, targets, max_tokens)
-        steps = {
-            shared: gallery.pair_scores(rows, pairs) for shared, (gallery, rows) in opened.items()
-        }
-        return self._weighted_sum(steps)
+        scores = []
+        for member in self.used_members:
+            gallery, rows = member.opened(queries, targets, max_tokens)
+            scores.append(gallery.pair_scores(rows, pairs))
+        return fuse(scores, self._weights)
 
     def to_json(self) -> list[dict]:
-        """Return names, normalisers, weights and neighbours, as :meth:`from_json` takes them.
-
-        Raises
-        ------
-        ValueError
-            A member is normalised by a cohort, whose samples are not written.
-        """
-        if any(member.cohort is not None for member in self.members):
-            raise ValueError("a model with a cohort is not written: its samples are not kept")
+        """Return names, normalisers, weights and neighbours, as :meth:`from_json` takes them."""
         names = ("name", "normaliser", "weight", "neighbours")
         return [{name: getattr(member, name) for name in names} for member in self.members]
 

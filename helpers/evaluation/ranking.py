@@ -74,13 +74,12 @@ def retrieval_trials(store: TokenStore, seed: int = 0) -> Trials:
         If no author has two texts.
     """
     samples = Samples.of_posts(store)
-    shuffled = np.random.default_rng(seed).permutation(len(samples))
-    shuffled = shuffled[np.argsort(samples.authors[shuffled], kind="stable")]
-
     texts = store.posts_per_author()
-    rank_within_author = np.arange(len(samples)) - np.repeat(store.author_offsets[:-1], texts)
+    shuffled = np.random.default_rng(seed).permutation(len(samples))
+    author = samples.authors[shuffled]
+    number_within_author = pd.Series(author).groupby(author).cumcount()
     is_query = np.empty(len(samples), bool)
-    is_query[shuffled] = rank_within_author < np.repeat(texts // 2, texts)
+    is_query[shuffled] = number_within_author < texts[author] // 2
     if not is_query.any():
         raise ValueError(
             f"retrieval needs an author with two texts, found {len(texts)} authors of "
@@ -167,13 +166,11 @@ def positive_ranks(
     """
     parts = [trials] if isinstance(trials, Trials) else trials
     ranks = []
-    authors = []
     for part in parts:
         for rows, scores, is_own in _score_blocks(model, part, max_tokens):
-            ranks.append(best_ranks(scores, is_own))
-            authors.append(part.queries.authors[rows])
-    author = pd.Index(np.concatenate(authors), name="author")
-    return pd.Series(np.concatenate(ranks), author, name="rank", dtype=float)
+            authors = pd.Index(part.queries.authors[rows], name="author")
+            ranks.append(pd.Series(best_ranks(scores, is_own), authors, name="rank", dtype=float))
+    return pd.concat(ranks)
 
 
 def ranking_metrics(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:
@@ -291,14 +288,16 @@ def evaluate_retrieval(
     query_topic = topic[trials.queries.first]
     target_topic = topic[trials.targets.first]
 
-    rank = np.empty(len(query_topic))
-    is_topic_found = np.empty(len(query_topic), bool)
+    ranks = []
+    topics_found = []
     for part, scores, is_own in _score_blocks(model, trials, max_tokens):
-        rank[part] = best_ranks(scores, is_own)
+        ranks.append(best_ranks(scores, is_own))
         scores[is_own] = -np.inf
         is_nearest = scores == scores.max(1, keepdims=True)
         is_same_topic = query_topic[part, None] == target_topic
-        is_topic_found[part] = (is_nearest & is_same_topic).any(1)
+        topics_found.append((is_nearest & is_same_topic).any(1))
+    rank = np.concatenate(ranks).astype(float)
+    is_topic_found = np.concatenate(topics_found)
 
     columns = {
         "MRR": 1 / rank,

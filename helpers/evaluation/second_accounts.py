@@ -6,9 +6,9 @@ may be the answer. What an account says of its neighbours in the list may be kno
 :func:`helpers.evaluation.scores.neighbour_norm`; who is whose second account may not.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..core.paths import Run
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import resampled_metrics
-from .matching import MatchConfig, fit_match, mutual_best, sinkhorn
+from .matching import mutual_best
 from .models import System, as_model
 from .scores import fuse, neighbour_norm
 
@@ -54,14 +54,14 @@ class AccountList:
         person = pd.factorize(self.person[rows])[0]
         return AccountList(self.first[rows], self.last[rows], person, self.surname[rows])
 
-    @cached_property
+    @property
     def same(self) -> np.ndarray:
         """Whether two accounts are one person's, (N, N) bool; False on the diagonal."""
         same = self.person[:, None] == self.person
         np.fill_diagonal(same, False)
         return same
 
-    @cached_property
+    @property
     def compared(self) -> np.ndarray:
         """Whether a pair is right or wrong, (N, N) bool; False on the diagonal."""
         shares_surname = (self.surname[:, None] == self.surname) & (self.surname != "")
@@ -86,32 +86,45 @@ def account_list(
     Raises
     ------
     ValueError
-        If ``people`` lacks a column or names an account twice, or no person has two accounts with
-        so many posts.
+        If ``people`` names an account twice, or no person has two accounts with so many posts.
     """
-    missing = {"author", "person", "surname"} - set(people.columns)
-    if missing or people["author"].duplicated().any():
-        raise ValueError(
-            "second accounts need one row per account with author, person and surname; "
-            f"missing columns: {', '.join(sorted(missing)) or 'none'}, "
-            f"accounts named twice: {people.get('author', pd.Series()).duplicated().sum()}"
-        )
+    if people["author"].duplicated().any():
+        raise ValueError(f"{people['author'].duplicated().sum()} accounts of people named twice")
     people = people.set_index("author")
     names = pd.Index(store.author_names())
     count = store.posts_per_author()
     author = np.flatnonzero((count >= min_posts) & names.isin(people.index))
     of_author = people.loc[names[author]]
-    person = pd.factorize(of_author["person"])[0]
-    if not len(person) or np.bincount(person).max() < 2:
+    if not of_author["person"].duplicated().any():
         raise ValueError(
-            f"no person has two accounts with {min_posts} posts: {len(author)} accounts have so "
-            "many"
+            f"no person has two accounts with {min_posts} posts, of {len(author)} that have so many"
         )
     size = np.minimum(count[author], posts)
     first = Samples(store, store.author_offsets[author], size, author)
     last = Samples(store, store.author_offsets[author + 1] - size, size, author)
     surname = of_author["surname"].fillna("").to_numpy(object)
-    return AccountList(first, last, person, surname)
+    return AccountList(first, last, pd.factorize(of_author["person"])[0], surname)
+
+
+def as_two_accounts(accounts: AccountList) -> AccountList:
+    """List the first and then the last posts of each account that has enough of both.
+
+    They stand there as if they were two accounts, so that what is fitted on them knows no true
+    pair. Such a list is for :func:`score_list` alone.
+
+    Parameters
+    ----------
+    accounts : the accounts of a list
+    """
+    first = accounts.first
+    last = accounts.last
+    apart = np.flatnonzero(first.first + first.count <= last.first)
+    columns = [
+        np.append(getattr(first, name)[apart], getattr(last, name)[apart])
+        for name in ("first", "count", "authors")
+    ]
+    samples = Samples(first.store, *columns)
+    return replace(accounts, first=samples, last=samples)
 
 
 def score_list(
@@ -137,9 +150,8 @@ def score_list(
     members = as_model(model).used_members
     scores_of_members = []
     for member in members:
-        gallery, queries = member.opened(accounts.first, accounts.last, max_tokens)
-        blocks = gallery.scores(queries, np.arange(len(accounts)))
-        scores = np.concatenate([steps[-1].copy() for _, steps in blocks])
+        sides = (accounts.first, accounts.last)
+        scores = as_model(member).score_matrix(*sides, max_tokens, np.arange(len(accounts.first)))
         scores = (scores + scores.T) / 2
         if neighbours is not None:
             scores = neighbour_norm(scores, neighbours)
@@ -147,78 +159,28 @@ def score_list(
     return fuse(scores_of_members, [member.weight for member in members])
 
 
-def fit_list_match(
-    model: System, accounts: AccountList, max_tokens: int = 32, neighbours: int | None = None
-) -> MatchConfig:
-    """Fit the log-weights of matching a list with itself, on halves of its accounts.
-
-    The first and the last posts of every account that has enough of both stand in one list, as if
-    they were two accounts. No true pair is known to the fit.
-
-    Parameters
-    ----------
-    model, max_tokens, neighbours : arguments of :func:`score_list`
-    accounts : the accounts of the list
-    """
-    first = accounts.first
-    last = accounts.last
-    apart = np.flatnonzero(first.first + first.count <= last.first)
-    halves = Samples(
-        first.store,
-        np.concatenate([first.first[apart], last.first[apart]]),
-        np.concatenate([first.count[apart], last.count[apart]]),
-        np.concatenate([first.authors[apart], last.authors[apart]]),
-    )
-    nobody = np.full(len(halves), "", object)
-    listed = AccountList(halves, halves, np.arange(len(halves)), nobody)
-    scores = score_list(model, listed, max_tokens, neighbours)
-    return fit_match(scores[: len(apart), len(apart) :])
-
-
-def match_list(scores: np.ndarray, config: MatchConfig, overlap: float) -> np.ndarray:
-    """Match a list with itself: no account belongs to two of the others.
-
-    Parameters
-    ----------
-    scores : (N, N), scores of :func:`score_list`
-    config : result of :func:`fit_list_match`, with the same model
-    overlap : share of the accounts that have a second one
-
-    Returns
-    -------
-    (N, N) float64, the logarithm of each pair's probability; -inf on the diagonal
-    """
-    scores = scores.astype(np.float64)
-    np.fill_diagonal(scores, -np.inf)
-    probability = sinkhorn(scores, config, overlap)
-    with np.errstate(divide="ignore"):
-        return np.log((probability + probability.T) / 2)  # equal but for the last rounds
-
-
-def _metrics_of(scores, accounts):
-    """Return a function that gives METRICS, each person counted ``weights`` (P,) times."""
+def _metrics(accounts, scores, weights):
+    """Return METRICS (R, 5), each of P persons counted ``weights`` (R, P) times."""
+    same = accounts.same
+    has_second = same.any(1)
+    left, right = accounts.person[mutual_pairs(scores, accounts)].T
     scores = np.where(accounts.compared, scores, -np.inf)
-    has_second = accounts.same.any(1)
-    best = np.where(accounts.same, scores, -np.inf).max(1, keepdims=True)
-    rank = 1 + ((scores >= best) & ~accounts.same).sum(1)[has_second]
+    best = np.where(same, scores, -np.inf).max(1, keepdims=True)
+    rank = 1 + ((scores >= best) & ~same).sum(1)[has_second]
     of_queries = np.stack([1 / rank, *(rank <= k for k in RECALL_AT)], 1)
-    left, right = accounts.person[_mutual_pairs(scores)[0]].T
+    weight_of_query = weights[:, accounts.person[has_second]]
+    by_query = weight_of_query @ of_queries / weight_of_query.sum(1, keepdims=True)
+
     is_true = left == right
+    weight = np.where(is_true, weights[:, left], weights[:, left] * weights[:, right])
+    pairs = np.cumsum(weight, 1)
+    true_pairs = np.cumsum(weight * is_true, 1)
+    last = np.minimum((pairs < BEST_PAIRS).sum(1, keepdims=True), pairs.shape[1] - 1)
+    of_best = np.take_along_axis(true_pairs / np.maximum(pairs, 1), last, 1)
+    found = np.where(true_pairs >= PRECISION * pairs, true_pairs, 0).max(1, keepdims=True)
     accounts_of_person = np.bincount(accounts.person)
     pairs_of_person = accounts_of_person * (accounts_of_person - 1) // 2
-
-    def measure(weights):
-        by_query = np.average(of_queries, 0, weights[accounts.person[has_second]])
-        weight = np.where(is_true, weights[left], weights[left] * weights[right])
-        pairs = np.cumsum(weight)
-        true_pairs = np.cumsum(weight * is_true)
-        best = min(np.searchsorted(pairs, BEST_PAIRS), len(pairs) - 1)
-        precise = np.flatnonzero(true_pairs >= PRECISION * pairs)
-        pairs_found = true_pairs[precise[-1]] if len(precise) else 0
-        of_best = true_pairs[best] / max(pairs[best], 1)
-        return np.array([*by_query, of_best, pairs_found / (weights @ pairs_of_person)])
-
-    return measure
+    return np.hstack([by_query, of_best, found / (weights @ pairs_of_person)[:, None]])
 
 
 def second_account_metrics(
@@ -249,9 +211,9 @@ def second_account_metrics(
     Columns ``value``, ``low`` and ``high``, a row for each of METRICS, or for "MRR_difference" and
     so on
     """
-    of_systems = [scores] if base is None else [scores, base]
-    measures = [_metrics_of(values, accounts) for values in of_systems]
-    return resampled_metrics(measures, METRICS, accounts.person, seed, resamples)
+    bases = [] if base is None else [base]
+    measure = partial(_metrics, accounts)
+    return resampled_metrics(METRICS, accounts.person, measure, [scores], bases, seed, resamples)
 
 
 def record_metrics(
@@ -275,44 +237,13 @@ def record_metrics(
     seed : seed of the bootstrap
     **measured : fields of :class:`helpers.core.results.Measured`, such as protocol and split
     """
-    measured["targets"] = len(accounts)
-    measured["queries"] = int(accounts.same.any(1).sum())
-    for model, values in scores.items():
-        table = second_account_metrics(values, accounts, seed=seed)
-        results.record(files, table, model=model, label=labels[model], **measured)
-    for base, model in compared:
-        table = second_account_metrics(scores[model], accounts, scores[base], seed)
+    measured |= {"targets": len(accounts), "queries": int(accounts.same.any(1).sum())}
+    for base, model in [*(("", model) for model in scores), *compared]:
+        table = second_account_metrics(scores[model], accounts, scores.get(base), seed)
         results.record(files, table, model=model, base=base, label=labels[model], **measured)
 
 
-def answers_by_probability(
-    accounts: AccountList,
-    query: np.ndarray,
-    target: np.ndarray,
-    probability: np.ndarray,
-    edges: Sequence[float] = (0, 0.1, 0.2, 0.5, 0.9, 1),
-) -> pd.DataFrame:
-    """Count answers and right ones by the probability that they got; undecided pairs are left out.
-
-    Parameters
-    ----------
-    accounts : the N accounts
-    query, target : (K,) int, rows of the list: the account asked about and the best answer
-    probability : (K,) of the answers
-    edges : ends of the ranges of probability; each range holds its upper end
-
-    Returns
-    -------
-    Columns ``answers`` and ``right`` (the share of true pairs), a row for each range with answers
-    """
-    is_decided = accounts.compared[query, target]
-    answers = pd.DataFrame({"right": accounts.same[query, target]})[is_decided]
-    ranges = pd.cut(np.asarray(probability)[is_decided], edges)
-    table = answers.groupby(ranges, observed=True)["right"].agg(["size", "mean"])
-    return table.set_axis(["answers", "right"], axis=1).rename_axis("probability")
-
-
-def mutual_pairs(scores: np.ndarray, accounts: AccountList) -> pd.DataFrame:
+def mutual_pairs(scores: np.ndarray, accounts: AccountList) -> np.ndarray:
     """List the pairs of accounts of which each is the other's only best, the highest score first.
 
     Parameters
@@ -322,36 +253,8 @@ def mutual_pairs(scores: np.ndarray, accounts: AccountList) -> pd.DataFrame:
 
     Returns
     -------
-    Columns ``left`` and ``right`` (rows of the list), ``score``, ``same`` (whether they are one
-    person's) and ``colleagues`` (whether both write most in one topic)
+    (K, 2) int, rows of the list
     """
-    pairs, pair_scores = _mutual_pairs(np.where(accounts.compared, scores, -np.inf))
-    left, right = pairs.T
-    topic = main_topics(accounts)
-    return pd.DataFrame(
-        {
-            "left": left,
-            "right": right,
-            "score": pair_scores,
-            "same": accounts.same[left, right],
-            "colleagues": topic[left] == topic[right],
-        }
-    )
-
-
-def _mutual_pairs(scores):
-    """Return the rows (K, 2) of the mutual pairs, the highest score first, and their scores."""
+    scores = np.where(accounts.compared, scores, -np.inf)
     pairs = np.argwhere(np.triu(mutual_best(scores)))  # each stands in both directions
-    pair_scores = scores[tuple(pairs.T)]
-    order = np.argsort(-pair_scores, kind="stable")
-    return pairs[order], pair_scores[order]
-
-
-def main_topics(accounts: AccountList) -> np.ndarray:
-    """Return the topic of most posts of each account, (N,) int; of several the first."""
-    store = accounts.first.store
-    topics = []
-    for author in accounts.first.authors:
-        posts = store.topic[store.author_offsets[author] : store.author_offsets[author + 1]]
-        topics.append(np.bincount(posts).argmax())
-    return np.array(topics)
+    return pairs[np.argsort(-scores[tuple(pairs.T)], kind="stable")]

@@ -5,14 +5,13 @@ pairs; tyo2021 chose its thresholds on the test set, which raises its numbers.
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations_with_replacement
 from typing import Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
-from ..core.parameters import Config
 from ..tokens.batch import Samples
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
@@ -27,22 +26,6 @@ PUBLISHED_THRESHOLDS = (0.470, 0.553)
 GRID = np.linspace(0.02, 0.98, 49)  # thresholds that are tried
 
 
-class VerificationConfig(Config):
-    """Settings of how distances become scores and metrics.
-
-    Attributes
-    ----------
-    definition : "pan21" or "pan20", see :func:`helpers.evaluation.pan_task.pan_metrics`
-    decision : "calibrated", or "shift" as in PAN's naive baseline; see :func:`fit_decision`
-    seed, resamples : seed and number of the resamples of authors
-    """
-
-    definition: Literal["pan21", "pan20"] = "pan21"
-    decision: Literal["calibrated", "shift"] = "calibrated"
-    seed: int = Field(0, ge=0)
-    resamples: int = Field(1000, ge=0, le=10**6)
-
-
 def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) -> Trials:
     """Make trials of listed pairs of documents; documents in no pair are left out.
 
@@ -51,16 +34,11 @@ def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) ->
     documents : a store whose every post is a document, or samples
     pairs : N pairs, in columns ``first`` and ``second`` the row numbers of documents, see
         :func:`helpers.evaluation.document_pairs.make_pairs`
-
-    Raises
-    ------
-    ValueError
-        If a pair names a document that is not there.
     """
-    samples = documents if isinstance(documents, Samples) else Samples.of_posts(documents)
+    samples = documents
+    if isinstance(documents, TokenStore):
+        samples = Samples.of_posts(documents)
     rows, places = np.unique(pairs[["first", "second"]].to_numpy(), return_inverse=True)
-    if len(rows) and not 0 <= rows[0] <= rows[-1] < len(samples):
-        raise ValueError(f"pairs name documents {rows[0]} to {rows[-1]}, there are {len(samples)}")
     samples = samples[rows]
     return Trials(samples, samples, places.reshape(-1, 2), "verification")
 
@@ -96,7 +74,7 @@ def apply_thresholds(scores: np.ndarray, lower: float, upper: float) -> np.ndarr
 
     [0, lower) becomes [0, 0.5) and (upper, 1] becomes (0.5, 1]. Scores outside of the thresholds
     keep their order, and none of them becomes 0.5 by rounding. With lower = upper = 0.5 no score
-    changes. NaN stays NaN.
+    changes.
 
     Parameters
     ----------
@@ -104,14 +82,7 @@ def apply_thresholds(scores: np.ndarray, lower: float, upper: float) -> np.ndarr
         score of each pair, in [0, 1].
     lower, upper : float
         thresholds, 0 <= lower <= upper <= 1.
-
-    Raises
-    ------
-    ValueError
-        If the thresholds are others.
     """
-    if not 0 <= lower <= upper <= 1:
-        raise ValueError(f"thresholds {lower}, {upper}: need 0 <= lower <= upper <= 1")
     scores = np.asarray(scores, np.float64)
     answers = np.where(np.isnan(scores), np.nan, 0.5)
     below = scores < lower
@@ -188,7 +159,11 @@ def fit_decision(
         fitted = fit_scores(distances, same)
     surface = threshold_surface(to_scores(fitted, distances), same, definition)
     thresholds = best_thresholds(surface)
-    return lambda test: apply_thresholds(to_scores(fitted, test), *thresholds), thresholds
+    return partial(_decide, fitted, thresholds), thresholds
+
+
+def _decide(fitted, thresholds, distances):
+    return apply_thresholds(to_scores(fitted, distances), *thresholds)
 
 
 def fit_scores(distances: np.ndarray, same: np.ndarray) -> Calibration:
@@ -239,8 +214,10 @@ def evaluate_verification(
     dev: Trials,
     test: Trials,
     max_tokens: int = 32,
-    config: VerificationConfig = VerificationConfig(),
+    definition: str = "pan21",
+    decision: str = "calibrated",
     same_topic: np.ndarray | None = None,
+    **drawn: int,
 ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
     """Fit the decision on dev pairs, then decide each test pair alone and compute PAN's metrics.
 
@@ -249,17 +226,17 @@ def evaluate_verification(
     model : the model that scores the trials
     dev, test : trials of :func:`verification_trials`
     max_tokens : tokens read of each post
-    config : how distances become scores and metrics
+    definition : "pan21" or "pan20", see :func:`helpers.evaluation.pan_task.pan_metrics`
+    decision : "calibrated" or "shift", see :func:`fit_decision`
     same_topic : (N,) whether each of the N test pairs is on one topic; adds the metric
         ``hardest_AUC``: same-author pairs on two topics against different-author pairs on one
+    **drawn : ``seed`` and ``resamples`` of :func:`verification_metrics`
 
     Returns
     -------
-    A table (columns value, low, high) of PAN's metrics, n_unanswered, dev_overall and, if
-    ``same_topic`` is given, hardest_AUC; and the pairs of "dev" and "test", with columns ``first``
-    and ``second`` (numbers of their authors), ``same``, ``distance`` and ``score``, and perhaps
-    ``same_topic``. For the intervals authors are resampled. A pair of two authors counts as often
-    as the product of both authors' counts; n_unanswered and dev_overall have no interval.
+    The table of :func:`verification_metrics`, with ``n_unanswered`` and ``dev_overall``, which have
+    no interval; and the pairs of "dev" and "test", with columns ``first`` and ``second`` (numbers
+    of their authors), ``same``, ``distance`` and ``score``, and perhaps ``same_topic``.
 
     Raises
     ------
@@ -276,16 +253,16 @@ def evaluate_verification(
         }
         scored[split] = pd.DataFrame(columns)
     dev_distances = scored["dev"].distance.to_numpy()
-    decide, _ = fit_decision(dev_distances, dev.same, config.definition, config.decision)
+    decide, _ = fit_decision(dev_distances, dev.same, definition, decision)
     for pairs in scored.values():
         pairs["score"] = decide(pairs.distance.to_numpy())
     if same_topic is not None:
         scored["test"]["same_topic"] = same_topic
-    scored["test"].attrs = config.model_dump(exclude={"decision"})
-    table = _resampled([scored["test"]])
-    table.loc["n_unanswered", ["low", "high"]] = np.nan
-    overall = pan_metrics(scored["dev"].score, dev.same, config.definition)["overall"]
-    return pd.concat([table, metric_table({"dev_overall": overall})]), scored
+    table = verification_metrics(scored["test"], definition=definition, **drawn)
+    on_dev = pan_metrics(scored["dev"].score, dev.same, definition)
+    unanswered = (scored["test"].score == 0.5).sum()
+    counts = metric_table({"n_unanswered": unanswered, "dev_overall": on_dev["overall"]})
+    return pd.concat([table, counts]), scored
 
 
 def evaluate_documents(
@@ -293,7 +270,7 @@ def evaluate_documents(
     documents: Documents,
     pairs: dict[str, pd.DataFrame],
     max_tokens: int = 32,
-    config: VerificationConfig = VerificationConfig(),
+    **settings: object,
 ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
     """Evaluate a model on pairs of documents, see :func:`evaluate_verification`.
 
@@ -304,7 +281,7 @@ def evaluate_documents(
     documents : documents with the splits "dev" and "test"
     pairs : pairs of both splits, see :func:`helpers.evaluation.document_pairs.make_pairs`
     max_tokens : tokens read of each document by all other models
-    config : how distances become scores and metrics
+    **settings : ``definition``, ``decision``, ``seed`` and ``resamples``
 
     Returns
     -------
@@ -318,89 +295,76 @@ def evaluate_documents(
     if _reads_raw_texts(model, documents):
         documents = documents.raw
         max_tokens = documents.longest
-    dev = verification_trials(documents.stores["dev"], pairs["dev"])
-    test = verification_trials(documents.stores["test"], pairs["test"])
+    dev, test = [
+        verification_trials(documents.stores[split], pairs[split]) for split in ("dev", "test")
+    ]
     same_topic = pairs["test"].same_topic.to_numpy()
-    return evaluate_verification(model, dev, test, max_tokens, config, same_topic)
+    return evaluate_verification(model, dev, test, max_tokens, same_topic=same_topic, **settings)
 
 
 def _reads_raw_texts(model, documents):
     """Return whether all encoders of a model were fitted on the raw texts of documents."""
     if documents.raw is None:
         return False
-    encoders = [member.encoder for member in as_model(model).members]
-    readers = [
-        getattr(encoder, "tokenizer", None) is documents.raw.tokenizer for encoder in encoders
-    ]
-    if any(readers) and not all(readers):
+    tokenizers = [getattr(member.encoder, "tokenizer", None) for member in as_model(model).members]
+    readers = {tokenizer is documents.raw.tokenizer for tokenizer in tokenizers}
+    if len(readers) > 1:
         raise ValueError("some members read raw texts and others tokens: no document has both")
-    return all(readers)
+    return True in readers
 
 
-def verification_differences(
-    measured: tuple[pd.DataFrame, dict[str, pd.DataFrame]],
-    base: tuple[pd.DataFrame, dict[str, pd.DataFrame]],
+def verification_metrics(
+    pairs: pd.DataFrame,
+    base: pd.DataFrame | None = None,
+    definition: str = "pan21",
+    seed: int = 0,
+    resamples: int = 1000,
 ) -> pd.DataFrame:
-    """Return the differences of PAN's metrics between two models on the same test pairs.
+    """Return PAN's metrics of scored test pairs, with intervals over authors.
 
-    Intervals are paired: both models are measured on the same resamples of authors.
+    A pair of two authors counts as often as the product of the times that both are drawn.
 
     Parameters
     ----------
-    measured, base : what :func:`evaluate_verification` returned for the model and for the one that
-        is subtracted, with the same trials and settings
+    pairs : test pairs of :func:`evaluate_verification`
+    base : the same pairs, scored by another model; if given, what is returned is the difference to
+        it, the authors resampled alike
+    definition : "pan21" or "pan20", see :func:`helpers.evaluation.pan_task.pan_metrics`
+    seed, resamples : seed and number of bootstrap resamples
 
     Returns
     -------
-    A row for each metric that has an interval, named ``AUC_difference`` and so on; columns value,
-    low and high.
+    Columns ``value``, ``low`` and ``high``, a row for each metric, or for "AUC_difference" and so
+    on, with ``hardest_AUC`` where pairs tell whether they are on one topic
 
     Raises
     ------
     ValueError
-        If the pairs, or the settings of metrics and resamples, differ.
+        If the pairs differ.
     """
-    pairs = [scored["test"] for _, scored in (measured, base)]
-    trials = [part[["first", "second", "same"]] for part in pairs]
-    if not trials[0].equals(trials[1]) or pairs[0].attrs != pairs[1].attrs:
-        raise ValueError("models to compare were not measured on the same pairs and resamples")
-    return _resampled(pairs).drop("n_unanswered_difference")
-
-
-def _resampled(of_models):
-    """Return PAN's metrics of the scored pairs of a model, less those of another if there are two.
-
-    The settings of metrics and resamples are the pairs' attributes.
-    """
-    pairs = of_models[0]
-    names = [*METRICS, "n_unanswered"]
+    trials = ["first", "second", "same"]
+    bases = [] if base is None else [base]
+    if not all(part[trials].equals(pairs[trials]) for part in bases):
+        raise ValueError("models to compare were not measured on the same pairs")
+    names = list(METRICS)
     if "same_topic" in pairs:
         names.append("hardest_AUC")
-    authors = np.unique(pairs[["first", "second"]])
-    measures = [_metrics_of(part, len(names)) for part in of_models]
-    return resampled_metrics(
-        measures, names, authors, pairs.attrs["seed"], pairs.attrs["resamples"]
-    )
+    authors = pairs[["first", "second"]].to_numpy()
+    measure = partial(_metrics, definition)
+    return resampled_metrics(names, authors.ravel(), measure, [pairs], bases, seed, resamples)
 
 
-def _metrics_of(pairs, count):
-    """Return a function from the times (A,) that each author counts to the metrics of pairs.
-
-    They are ``count`` NaN where no pair of one of both kinds is left.
-    """
+def _metrics(definition, pairs, author_times):
+    """Return the metrics (R, C) of pairs, each author counted ``author_times`` (R, A) times."""
     rows = np.unique(pairs[["first", "second"]], return_inverse=True)[1]
     first, second = rows.reshape(-1, 2).T
     scores = pairs.score.to_numpy()
     same = pairs.same.to_numpy()
-
-    def measure(author_times):
-        times = author_times[first] * np.where(same, 1, author_times[second])
-        if not (times[same].any() and times[~same].any()):
-            return np.full(count, np.nan)
-        values = [*pan_metrics(scores, same, pairs.attrs["definition"], times).values()]
-        if "same_topic" in pairs:
-            is_hard = same != pairs.same_topic.to_numpy(bool)
-            values.append(auc(scores[is_hard], same[is_hard], times[is_hard]))
-        return np.array(values)
-
-    return measure
+    times = author_times[:, first] * np.where(same, 1, author_times[:, second])
+    metrics = pan_metrics(scores, same, definition, times)
+    columns = [metrics[name] for name in METRICS]
+    if "same_topic" in pairs:
+        is_hard = same != pairs.same_topic.to_numpy(bool)
+        columns.append(auc(scores, same, times * is_hard))
+    has_both_kinds = np.isfinite(metrics["AUC"])
+    return np.where(has_both_kinds[:, None], np.stack(columns, 1), np.nan)

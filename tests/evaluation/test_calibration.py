@@ -101,11 +101,11 @@ class TestFit:
             fit_calibration(scores, same | True)
         with pytest.raises(ValueError, match="1 are not finite"):
             fit_calibration(np.where(np.arange(50) == 3, np.nan, scores), same)
-        with pytest.raises(ValueError, match="of both, query and target"):
+        with pytest.raises(ValueError, match="dimension"):
             fit_calibration(scores, same, sizes)
-        with pytest.raises(ValueError, match="fitted without the sizes"):
+        with pytest.raises(ValueError, match="5 features, fitted on 1"):
             fit_calibration(scores, same).llr(scores, sizes, sizes)
-        with pytest.raises(ValueError, match="fitted with the sizes"):
+        with pytest.raises(ValueError, match="1 features, fitted on 5"):
             fit_calibration(scores, same, sizes, sizes).llr(scores)
 
 

@@ -224,14 +224,3 @@ def test_pairs_like_those_of_pan_have_the_shares_of_its_pairs():
     expected = 1000 * published / published.sum()
     assert counted[expected.index].tolist() == pytest.approx(expected.tolist(), abs=1)
     assert counted["one author, one topic"] == 0
-
-
-def test_each_kind_of_pairs_is_a_protocol_of_its_own():
-    kinds = ("balanced", "natural", "pan", "given")
-    protocols = {kind: PairsConfig(kind=kind).protocol for kind in kinds}
-    assert protocols == {
-        "balanced": "verification",
-        "natural": "verification_natural",
-        "pan": "verification_pan",
-        "given": "verification_given",
-    }

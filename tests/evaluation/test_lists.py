@@ -3,6 +3,7 @@ ways to answer drawn lists against counting by hand.
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +14,7 @@ from helpers.evaluation import lists
 from helpers.evaluation.bootstrap import INTERVAL_ENDS, resample_weights
 from helpers.evaluation.lists import (
     METRICS,
-    Answers,
     best_answers,
-    join_answers,
     list_metrics,
     match_drawn_lists,
     precision_curve,
@@ -44,13 +43,14 @@ def answers_of(seed, queries=30, targets=25):
     """Answers of one list whose partners are often best, and accounts of two queries each."""
     values, partners = drawn_list(seed, queries, targets, values=40)
     same = same_of(partners, targets)
-    return best_answers(values + 25 * same, same)
+    answers = best_answers(values + 25 * same, same)
+    return answers.assign(account=np.arange(queries) // 2 * 7 % 11)
 
 
 def expanded(answers, counts):
     """(rank, value) of each query, as often as it counts."""
     rows = []
-    for rank, value, count in zip(answers.rank, answers.value, counts):
+    for rank, value, count in zip(answers["rank"], answers.value, counts):
         rows += [(None if np.isnan(rank) else rank, value)] * int(count)
     return rows
 
@@ -62,10 +62,8 @@ def test_answers_are_those_of_a_loop(seed, queries, targets):
     pairs = np.argwhere(values > -np.inf)
     expected = slow_answers(pairs, values[tuple(pairs.T)], partners, targets)
     ranks = [np.nan if rank is None else rank for rank, _ in expected]
-    np.testing.assert_array_equal(answers.rank, ranks)
+    np.testing.assert_array_equal(answers["rank"], ranks)
     np.testing.assert_array_equal(answers.value, [value for _, value in expected])
-    np.testing.assert_array_equal(answers.partner, partners)
-    np.testing.assert_array_equal(answers.has_partner, partners >= 0)
     has_candidates = values.max(1) > -np.inf
     assert (answers.target[~has_candidates] == -1).all()
     np.testing.assert_array_equal(answers.target[has_candidates], values.argmax(1)[has_candidates])
@@ -75,7 +73,7 @@ def test_a_tied_best_is_not_right_and_a_partner_that_is_no_candidate_has_the_las
     none = -np.inf
     values = np.array([[2, 2, none], [1, 3, none], [5, none, none], [none, none, none]])
     answers = best_answers(values, same_of(np.array([0, 1, 2, -1]), 3))
-    assert answers.rank[:3].tolist() == [2, 1, 3] and np.isnan(answers.rank[3])
+    assert answers["rank"][:3].tolist() == [2, 1, 3] and np.isnan(answers["rank"][3])
     assert answers.right.tolist() == [False, True, False, False]
     assert answers.target.tolist() == [0, 1, 0, -1]
     assert answers.value.tolist() == [2, 3, 5, -np.inf]
@@ -84,19 +82,18 @@ def test_a_tied_best_is_not_right_and_a_partner_that_is_no_candidate_has_the_las
 def test_a_query_without_candidates_is_not_right_where_there_is_one_target():
     answers = best_answers(np.array([[-np.inf], [1.0]]), np.array([[True], [False]]))
     assert not answers.right.any()
-    metrics = list_metrics(answers, np.arange(2), resamples=0).value
+    metrics = list_metrics(answers.assign(account=[0, 1]), resamples=0).value
     assert metrics["R@1"] == 0 and metrics["A@P90"] == 0
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_metrics_and_intervals_are_those_of_a_loop_over_thresholds(seed):
     answers = answers_of(seed)
-    accounts = np.arange(30) // 2 * 7 % 11
-    table = list_metrics(answers, accounts, seed=5, resamples=20)
+    table = list_metrics(answers, seed=5, resamples=20)
     assert list(table.index) == list(METRICS)
     ones = np.ones(30)
     np.testing.assert_allclose(table.value, slow_list_metrics(expanded(answers, ones)))
-    row_of_account = np.unique(accounts, return_inverse=True)[1]
+    row_of_account = np.unique(answers.account, return_inverse=True)[1]
     resampled = []
     for weights in resample_weights(row_of_account, 20, 5):
         resampled.append(slow_list_metrics(expanded(answers, weights[row_of_account])))
@@ -105,12 +102,12 @@ def test_metrics_and_intervals_are_those_of_a_loop_over_thresholds(seed):
 
 
 def test_differences_are_paired():
-    first = answers_of(1)
-    scrambled = np.random.default_rng(0).permutation(30)
-    second = best_answers(*_worse(1, scrambled))
     accounts = np.arange(30)
-    table = list_metrics(first, accounts, second, seed=2, resamples=30)
-    sides = [list_metrics(side, accounts, resamples=0).value for side in (first, second)]
+    first = answers_of(1).assign(account=accounts)
+    scrambled = np.random.default_rng(0).permutation(30)
+    second = best_answers(*_worse(1, scrambled)).assign(account=accounts)
+    table = list_metrics(first, second, seed=2, resamples=30)
+    sides = [list_metrics(side, resamples=0).value for side in (first, second)]
     assert list(table.index) == [f"{name}_difference" for name in METRICS]
     np.testing.assert_allclose(table.value, sides[0] - sides[1])
     resampled = []
@@ -119,7 +116,7 @@ def test_differences_are_paired():
         resampled.append(np.subtract(*values))
     low, high = np.percentile(resampled, INTERVAL_ENDS, axis=0)
     np.testing.assert_allclose(table[["low", "high"]], np.stack([low, high], 1), atol=1e-12)
-    nothing = list_metrics(first, accounts, first, resamples=10)
+    nothing = list_metrics(first, first, resamples=10)
     assert (nothing == 0).all(axis=None)
 
 
@@ -129,24 +126,12 @@ def _worse(seed, order):
     return values + order[:, None], same_of(partners, 25)
 
 
-def test_several_lists_are_counted_together():
-    parts = [answers_of(1), answers_of(2)]
-    joined = join_answers(parts)
-    rows = expanded(parts[0], np.ones(30)) + expanded(parts[1], np.ones(30))
-    table = list_metrics(joined, np.arange(60), resamples=0)
-    np.testing.assert_allclose(table.value, slow_list_metrics(rows))
-    assert table.low.isna().all()
-
-
 def test_what_cannot_be_measured_is_an_error():
-    with pytest.raises(ValueError, match="one partner"):
-        best_answers(np.eye(3), np.ones((3, 3), bool))
     with pytest.raises(ValueError, match="1 of 9 values are no numbers"):
         best_answers(np.where(np.eye(3) * [1, 0, 0], np.nan, 1), np.eye(3, dtype=bool))
-    first = best_answers(np.eye(3), np.eye(3, dtype=bool))
-    second = best_answers(np.eye(3), np.eye(3, dtype=bool)[[1, 0, 2]])
-    with pytest.raises(ValueError, match="same queries"):
-        list_metrics(first, np.arange(3), second)
+    for second in (answers_of(1).assign(account=0), answers_of(2)):
+        with pytest.raises(ValueError, match="same queries"):
+            list_metrics(answers_of(1), second)
 
 
 def test_the_curve_of_precision_is_that_of_a_loop():
@@ -155,7 +140,8 @@ def test_the_curve_of_precision_is_that_of_a_loop():
     rank = np.where(partner >= 0, rng.integers(1, 4, 60), np.nan)
     value = rng.integers(0, 9, 60) / 8  # with ties, which one threshold answers together
     value[rng.random(60) < 0.1] = -np.inf  # no candidate, so no answer
-    answers = Answers(np.where(rank == 1, partner, 40), value, rank, partner)
+    is_right = (rank == 1) & (value >= 0)
+    answers = pd.DataFrame({"value": value, "rank": rank, "right": is_right})
     expected = []
     for threshold in sorted(set(value[value >= 0]), reverse=True):
         answered = value >= threshold
@@ -183,7 +169,8 @@ def line():
 
 def test_closed_lists_know_a_hub_and_their_metrics_are_counted(line):
     found = match_drawn_lists(scores_of(0), line, 1.0)
-    assert sorted(found.accounts) == list(range(ACCOUNTS)) and list(found.overlaps) == [1]
+    assert sorted(found.answers["alone"].account) == list(range(ACCOUNTS))
+    assert found.overlaps == [1]
     metrics = {way: metrics_of(found, way) for way in lists.WAYS}
     for way, answers in found.answers.items():
         assert metrics[way]["R@1"] == pytest.approx(answers.right.mean())
@@ -191,7 +178,7 @@ def test_closed_lists_know_a_hub_and_their_metrics_are_counted(line):
 
 
 def metrics_of(found, way):
-    return list_metrics(found.answers[way], found.accounts, resamples=0).value
+    return list_metrics(found.answers[way], resamples=0).value
 
 
 def test_one_list_has_one_partner_for_each_target_that_is_assigned(line):
@@ -203,15 +190,13 @@ def test_one_list_has_one_partner_for_each_target_that_is_assigned(line):
 
 def test_answers_of_several_lists_are_counted_together(line):
     found = match_drawn_lists(scores_of(0), line, 0.5, lists=3, seed=4)
-    size = len(found.accounts) // 3
     best = found.answers["matched"]
-    assert len(found.nobody) == 3 * size and len(found.llr) == 3 * size**2
-    assert found.same.sum() == best.has_partner.sum()
+    assert len(found.llr) == 3 * (len(best) // 3) ** 2
+    assert found.same.sum() == best["rank"].count()
     row = found.calibration()
     likely = best.value >= 0.5
     assert row["called 50%"] == likely.mean() and row["right, 50%"] == best.right[likely].mean()
-    nobody = found.nobody >= 0.5
-    assert row["right, nobody"] == (~best.has_partner)[nobody].mean() > 0.5
+    assert row["right, nobody"] == best["rank"].isna()[best.nobody >= 0.5].mean() > 0.5
     assert row["minCllr"] <= row["Cllr"] < 1
     for way in ("alone", "matched"):
         assert row[f"MRR, {way}"] == pytest.approx(metrics_of(found, way)["MRR"])
@@ -220,9 +205,8 @@ def test_answers_of_several_lists_are_counted_together(line):
 def test_an_estimated_overlap_is_near_the_true_one_and_changes_no_list(line):
     given = match_drawn_lists(scores_of(0), line, 0.5, lists=4)
     estimated = match_drawn_lists(scores_of(0), line, 0.5, lists=4, estimated=True)
-    assert abs(estimated.overlaps.mean() - 0.5) < 0.25 and (estimated.overlaps != 0.5).all()
-    np.testing.assert_array_equal(given.accounts, estimated.accounts)
-    first, second = [found.answers["alone"].rank for found in (given, estimated)]
+    assert abs(np.mean(estimated.overlaps) - 0.5) < 0.25 and 0.5 not in estimated.overlaps
+    first, second = [found.answers["alone"][["account", "rank"]] for found in (given, estimated)]
     np.testing.assert_array_equal(first, second)
 
 
@@ -231,7 +215,7 @@ def test_scores_of_both_directions_are_averaged_for_all_ways_but_alone(line):
     found = match_drawn_lists(scores, line, 0.5, lists=3, reverse_scores=reverse)
     one_way = match_drawn_lists(scores, line, 0.5, lists=3)
     mean = match_drawn_lists((scores.astype(float) + reverse) / 2, line, 0.5, lists=3)
-    np.testing.assert_array_equal(found.answers["alone"].rank, one_way.answers["alone"].rank)
+    np.testing.assert_array_equal(found.answers["alone"]["rank"], one_way.answers["alone"]["rank"])
     for way in ("AS list", "matched", "assigned", "mutual"):
         np.testing.assert_array_equal(found.answers[way].value, mean.answers[way].value)
         assert (found.answers[way].value != one_way.answers[way].value).any()
@@ -260,6 +244,6 @@ def test_each_way_is_a_row_of_its_own(line, tmp_path, monkeypatch):
         (f"{start}, matched", f"{start}, AS-norm"),
         (f"{start}, matched", f"{start}, AS list"),
     }
-    assert (rows["queries"] == len(found.accounts) // 2).all()
+    assert (rows["queries"] == len(found.answers["alone"]) // 2).all()
     stored = rows.loc[(f"{start}, matched", ""), "value"]
     assert stored == pytest.approx(metrics_of(found, "matched")["R@1"])

@@ -1,8 +1,6 @@
 """Normalised scores against a loop over pairs."""
 
-from collections import Counter
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -13,11 +11,9 @@ from scipy import sparse
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import fit_baseline
 from helpers.encoders.tfidf import TfidfEncoder
-from helpers.evaluation import member_gallery
 from helpers.evaluation import scores as score_norm
 from helpers.evaluation.models import (
     MAX_KEPT,
-    Embeddings,
     GalleryTfidf,
     Member,
     Model,
@@ -108,7 +104,7 @@ def test_drawn_targets_stand_for_all(trials):
 
 
 def test_cohort_normalisation_is_that_of_a_loop(trials, make_store, monkeypatch):
-    monkeypatch.setattr(member_gallery, "NEAREST", 5)
+    monkeypatch.setattr(score_norm, "NEAREST", 5)
     model, cohort = (
         HabitCounts(hours=True),
         ranking_trials(make_store([20] * 12, topics=4, habits=True), 8).queries,
@@ -231,30 +227,6 @@ def test_a_model_that_says_nothing_takes_no_part(trials):
     np.testing.assert_allclose(all_scores(both, *sides), all_scores(model, *sides) / 2, atol=1e-5)
 
 
-def test_scores_are_normalised_without_a_model(trials):
-    """By two lists of vectors and a cohort of a third, as a model does it."""
-    queries, targets, cohort = (
-        as_rows(np.random.default_rng(seed).normal(size=(count, 4)))
-        for seed, count in enumerate((20, 30, 40))
-    )
-    raw = cosine(queries, targets)
-    by_query, by_target = (np.sort(cosine(side, cohort))[:, -5:] for side in (queries, targets))
-    expected = [
-        [z(raw[q, t], by_query[q]) + z(raw[q, t], by_target[t]) for t in range(30)]
-        for q in range(20)
-    ]
-    by_cohort = [
-        score_norm.statistics(cosine(side, cohort), nearest=5) for side in (queries, targets)
-    ]
-    scores = score_norm.s_norm(raw, *by_cohort)
-    np.testing.assert_allclose(scores, expected, atol=1e-4)
-    among = score_norm.statistics(cosine(targets, targets), np.arange(30))
-    expected = (raw - raw.mean(1, keepdims=True)) / raw.std(1, keepdims=True)
-    expected += (raw - among[0]) * among[1]
-    scores = score_norm.s_norm(raw, score_norm.statistics(raw), among)
-    np.testing.assert_allclose(scores, expected, atol=1e-4)
-
-
 def test_reference_targets_are_a_draw_of_a_fixed_seed():
     chosen = score_norm.reference_targets(1000, None, 300)
     assert len(np.unique(chosen)) == 300 and (np.diff(chosen) > 0).all()
@@ -299,8 +271,7 @@ def test_statistics_are_those_of_a_loop(targets, own, nearest, seed):
 
 def at_most(monkeypatch, count):
     """Let statistics come from so many targets at most."""
-    choose = partial(score_norm.reference_targets, max_references=count)
-    monkeypatch.setattr(member_gallery, "reference_targets", choose)
+    monkeypatch.setattr(score_norm.reference_targets, "__defaults__", (None, count, 0))
 
 
 @pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
@@ -361,35 +332,6 @@ def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser, m
     assert (all_scores(Member("some", encoder, normaliser), *sides) != scores).any()
 
 
-@pytest.mark.parametrize("max_references", [30, 20])
-def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_references):
-    """Whichever comes first; what they score together is the mean of what they score alone."""
-    at_most(monkeypatch, max_references)
-    counted = Counter()
-    for name in ("cosine", "pair_scores"):
-        module = score_norm if name == "cosine" else member_gallery
-        count = partial(count_calls, counted, name, getattr(module, name))
-        monkeypatch.setattr(module, name, count)
-    sides = (trials.queries, trials.targets)
-    pairs = np.argwhere(np.ones((30, 30), bool))
-    encoder = HabitCounts(hours=True)
-    for normalisers in (("as_norm", "s_norm"), ("s_norm", "as_norm")):
-        alone = [Member(normaliser, encoder, normaliser) for normaliser in normalisers]
-        expected = sum(as_model(member).pair_scores(*sides, pairs) for member in alone) / 2
-        together = [replace(member, embeddings=Embeddings()) for member in alone[:1]]
-        together.append(replace(together[0], name="second", normaliser=normalisers[1]))
-        counted.clear()
-        listed = Model.mean(together).pair_scores(*sides, pairs)
-        np.testing.assert_allclose(listed, expected, atol=2e-6)
-        # two steps of the targets, and the queries
-        assert counted == {"cosine": 3, "pair_scores": 1}
-
-
-def count_calls(counted, name, function, *arguments, **options):
-    counted[name] += 1
-    return function(*arguments, **options)
-
-
 def test_what_is_fitted_on_targets_sees_them_alone(trials, monkeypatch):
     fitted = []
 
@@ -438,14 +380,6 @@ def test_topics_of_the_gallery_are_those_that_it_lists(make_store):
     assert (own.argmax(1) == np.arange(6)).all()
     before = all_scores(Member("known", known, "s_norm"), *sides)
     assert not before[3:].any(), "rooms 3 to 5 are not known to training"
-
-
-def test_a_gallery_of_two_accounts_can_be_counted(make_store):
-    words, store = Bytes(), make_store([40] * 2, topics=4, vocabulary=256, habits=True)
-    trials = ranking_trials(store, posts=8)
-    for name in ("tfidf_char", "tfidf_word", "tfidf_subword"):
-        model = with_s_norm(GalleryTfidf(name, words))
-        assert np.isfinite(all_scores(model, trials.queries, trials.targets)).all()
 
 
 @pytest.mark.parametrize("normaliser", ["none", "s_norm", "as_norm"])

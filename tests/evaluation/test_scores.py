@@ -77,8 +77,8 @@ def test_blocks_of_any_size_agree(monkeypatch, kind, block, tile, pairs):
 
 
 def test_scores_that_only_the_order_of_summation_tells_apart_are_equal():
-    assert round_scores([0.25 + 1e-8, 0.25, 0.25 - 1e-8]).tolist() == [0.25] * 3
-    assert len(set(round_scores([0.25, 0.25 + 2**-20]))) == 2
+    assert round_scores(np.array([0.25 + 1e-8, 0.25, 0.25 - 1e-8])).tolist() == [0.25] * 3
+    assert len(set(round_scores(np.array([0.25, 0.25 + 2**-20])))) == 2
     for dim in (16, 100, 1024):
         equal = whole(
             unit_rows(13, dim), np.repeat(unit_rows(1, dim, seed=1), 5003, 0)
@@ -86,18 +86,6 @@ def test_scores_that_only_the_order_of_summation_tells_apart_are_equal():
         assert (equal == equal[:, :1]).all()
     long = 9 * unit_rows(20, 100)
     assert (whole(long, long, unit=False).diagonal() == 0).all()
-
-
-def test_rows_that_do_not_fit_are_refused():
-    for bad in (np.nan, np.inf):
-        broken = QUERIES.copy()
-        broken[2, 1] = bad
-        for side in (broken, sparse.csr_matrix(broken)):
-            with pytest.raises(ValueError, match="not finite"):
-                as_rows(side)
-    for one, other in ((QUERIES[:, :4], TARGETS), (sparse.csr_matrix(QUERIES), TARGETS)):
-        with pytest.raises(ValueError, match="do not fit together"):
-            whole(one, other)
 
 
 def test_inputs_stay_as_they_are_and_any_precision_is_read():
@@ -153,15 +141,6 @@ def test_no_metric_takes_nan(name, everywhere):
     values[slice(None) if everywhere else 7] = np.nan
     with pytest.raises(ValueError, match="NaN|not finite|in \\[0, 1\\]|finite distances"):
         measure(values)
-
-
-def test_the_first_nan_is_named():
-    values = np.zeros((3, 4))
-    values[1:, 2] = np.nan
-    with pytest.raises(
-        ValueError, match="2 of 12 ratios are no numbers .NaN.; the first stands at 1, 2, counted"
-    ):
-        scores.refuse_nan(values, "ratios")
 
 
 def test_a_curve_without_a_rate_has_no_recall():

@@ -10,16 +10,13 @@ from helpers.accounts.samples import spread_posts
 from helpers.core import results
 from helpers.encoders.base import embed
 from helpers.evaluation import second_accounts
-from helpers.evaluation.matching import MatchConfig, fit_match
 from helpers.evaluation.models import Model, with_s_norm
 from helpers.evaluation.scores import LEAST_SPREAD, neighbour_norm
 from helpers.evaluation.second_accounts import (
     METRICS,
     AccountList,
     account_list,
-    answers_by_probability,
-    fit_list_match,
-    match_list,
+    as_two_accounts,
     mutual_pairs,
     record_metrics,
     score_list,
@@ -124,8 +121,8 @@ def test_a_resample_counts_a_person_as_often_as_it_is_drawn(monkeypatch):
     scores = np.where(person[:, None] == person, scores + 2, scores)
     drawn = np.random.default_rng(5).integers(0, 3, max(person) + 1)
     accounts = accounts_of(person)
-    values = second_accounts._metrics_of(scores, accounts)(drawn)
-    np.testing.assert_allclose(values, naive_metrics(scores, person, [""] * 30, None, drawn))
+    values = second_accounts._metrics(accounts, scores, drawn[None])
+    np.testing.assert_allclose(values[0], naive_metrics(scores, person, [""] * 30, None, drawn))
 
 
 def test_a_difference_to_itself_is_nothing_and_intervals_hold_the_value():
@@ -176,20 +173,7 @@ def test_mutual_pairs_are_each_others_only_best():
         scores[one, other] = scores[other, one] = score
     pairs = mutual_pairs(scores, accounts_of([0, 0, 1, 2, 3]))
     # 3 has two best partners, so only 0 and 1 are each other's
-    assert pairs[["left", "right", "same"]].to_numpy().tolist() == [[0, 1, True]]
-
-
-def test_answers_are_counted_by_their_probability():
-    accounts = accounts_of([0, 0, 1, 2, 3])
-    query = np.array([0, 1, 2, 3, 4])
-    target = np.array([1, 0, 3, 2, 0])
-    probability = np.array([0.95, 0.3, 0.3, 0.5, 0.05])
-    table = answers_by_probability(accounts, query, target, probability, (0, 0.1, 0.5, 1))
-    assert table.answers.tolist() == [1, 3, 1], "0.5 is in the range that ends there"
-    np.testing.assert_allclose(table.right, [0, 1 / 3, 1])
-    undecided = accounts_of([0, 0, 1, 2, 3], surname=["", "", "x", "x", ""])
-    table = answers_by_probability(undecided, query, target, probability, (0, 0.1, 0.5, 1))
-    assert table.answers.tolist() == [1, 1, 1]
+    assert pairs.tolist() == [[0, 1]]
 
 
 def test_neighbours_normalise_as_in_a_loop():
@@ -257,10 +241,9 @@ def test_order_of_accounts_decides_nothing(store):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda people: people.drop(columns="person"), "missing columns: person"),
-        (lambda people: pd.concat([people, people]), "named twice: 7"),
+        (lambda people: pd.concat([people, people]), "7 accounts of people named twice"),
         (lambda people: people.assign(person=range(7)), "no person has two accounts with 8 posts"),
-        (lambda people: people.iloc[:0], "0 accounts"),
+        (lambda people: people.iloc[:0], "of 0 that have so many"),
     ],
 )
 def test_people_that_do_not_fit_are_said(store, change, message):
@@ -268,35 +251,12 @@ def test_people_that_do_not_fit_are_said(store, change, message):
         account_list(store, change(people_of([0, 0, 1, 1, 2, 3, 4])))
 
 
-def test_a_list_matched_with_itself_gives_nobody_two_partners(store):
-    people = people_of([0, 0, 1, 1, 2, 2, 3])
-    accounts = account_list(store, people, posts=4, min_posts=4)
-    scores = random_scores(len(accounts), seed=3)
-    line = MatchConfig(slope=4.0, intercept=0.0)
-    matched = match_list(scores, line, overlap=0.9)
-    assert np.allclose(matched, matched.T) and np.isinf(matched.diagonal()).all()
-    probability = np.exp(matched)
-    assert (probability.sum(1) < 1.03).all()  # 50 rounds leave as much
-    apart = ~np.eye(len(scores), dtype=bool)
-    # where hardly anybody has a partner, the ranks are those of the scores
-    alone = match_list(scores, MatchConfig(slope=4.0, intercept=-40.0), overlap=0.1)
-    assert np.array_equal(np.argsort(alone[apart]), np.argsort(scores[apart]))
-
-
-def test_matching_of_a_list_is_fitted_on_first_against_last_posts(make_store):
-    store = make_store([40] * 30 + [6] * 4, habits=True)
-    first = Samples(store, store.author_offsets[:-1], np.full(34, 5), np.arange(34))
-    last = Samples(store, store.author_offsets[1:] - 5, np.full(34, 5), np.arange(34))
-    accounts = AccountList(first, last, np.arange(34), np.full(34, "", object))
-    model = HabitCounts()
-    line = fit_list_match(model, accounts)
-    # the four accounts whose first and last posts are partly the same take no part
-    rows = np.arange(30)
-    halves = Samples(
-        store,
-        np.append(first.first[rows], last.first[rows]),
-        np.full(60, 5),
-        np.append(rows, rows),
-    )
-    scores = score_list(model, AccountList(halves, halves, np.arange(60), np.full(60, "", object)))
-    assert line == fit_match(scores[:30, 30:])
+def test_halves_are_first_and_last_posts_of_accounts_that_have_enough_of_both(make_store):
+    store = make_store([40] * 3 + [6], habits=True)
+    first = Samples(store, store.author_offsets[:-1], np.full(4, 5), np.arange(4))
+    last = Samples(store, store.author_offsets[1:] - 5, np.full(4, 5), np.arange(4))
+    divided = as_two_accounts(AccountList(first, last, np.arange(4), np.full(4, "", object)))
+    assert divided.first is divided.last and (divided.first.count == 5).all()
+    assert divided.first.first.tolist() == [0, 40, 80, 35, 75, 115]
+    assert divided.first.authors.tolist() == [0, 1, 2, 0, 1, 2]
+    assert score_list(HabitCounts(), divided).shape == (6, 6)

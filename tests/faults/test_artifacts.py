@@ -24,7 +24,7 @@ from helpers.core import paths, results
 from helpers.corpus.collection import CollectConfig, collect
 from helpers.corpus.joined_posts import join_posts
 from helpers.encoders.stream import stream_config
-from helpers.evaluation.pan_task import write_answers
+from helpers.evaluation.pan_task import write_records
 from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
 from helpers.losses import LossConfig
 from helpers.runs.stages import ensure
@@ -79,7 +79,8 @@ for model, base in (("TP-tiny", ""), ("TP-tiny", "none")):
         data=test.meta["fingerprint"], **trained.about,
     )
 join_posts(files.posts / "test.parquet", files.folder / "documents/test.parquet", min_chars=100)
-write_answers(files.folder / "answers/ranks.jsonl", 1 / ranks)
+answers = (1 / ranks).rename_axis("id").rename("value").reset_index()
+write_records(files.folder / "answers/ranks.jsonl", answers)
 """
 CELLS = {"01_collect": COLLECT, "02_tokens": TOKENS, "03_train": TRAIN, "04_rank": RANK}
 MEASURED = re.compile("seconds|checksum|sha256")  # keys with other values in an equal run

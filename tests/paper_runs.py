@@ -139,7 +139,6 @@ SKIPPED = {
     "read_json",
     "open_store",
     "open_documents",
-    "open_trained",
     "load_trained",
     "load_tokenizer",
     "print",

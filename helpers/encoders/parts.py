@@ -176,9 +176,9 @@ class ParallelAttention(Pooling):
 
     def __init__(self, width: int, settings):
         super().__init__(width, settings)
-        self.layers = settings.layers
         outputs = settings.layers * settings.attention
         self.dim = 2 * outputs
+        self.layers = settings.layers
         self.post = nn.Linear(width, settings.attention)
         self.dropout = nn.Dropout(settings.dropout)
         self.query = nn.Linear(settings.attention, outputs)
@@ -195,64 +195,32 @@ class ParallelAttention(Pooling):
             true for the real posts
         """
         posts = pad_posts(self.dropout(self.post(posts)), mask)
-        attended = attention(posts, mask, self.query, self.key, self.layers)
+        shape = (*mask.shape, self.layers, -1)
+        queries = self.query(posts).view(shape).transpose(1, 2)
+        keys = self.key(posts).view(shape).transpose(1, 2)
+        scores = queries @ keys.transpose(2, 3)
+        scores = scores.masked_fill(~mask[:, None, None, :], float("-inf"))
+        attended = scores.softmax(-1) @ keys  # (B, layers, M, A)
         real = mask[:, None, :, None]
         highest = attended.masked_fill(~real, float("-inf")).amax(2)
         mean = (attended * real).sum(2) / real.sum(2)
         return torch.cat([highest, mean], 2).flatten(1)
 
 
-class SingleAttention(Pooling):
+class SingleAttention(ParallelAttention):
     """Pool by the maximum of one attention over unprojected posts, as khan2021's text says."""
-
-    xavier = True
 
     def __init__(self, width: int, settings):
         super().__init__(width, settings)
         self.dim = settings.attention
-        self.dropout = nn.Dropout(settings.dropout)
-        self.query = nn.Linear(width, settings.attention)
-        self.key = nn.Linear(width, settings.attention)
+        self.layers = 1
+        self.post = nn.Identity()
+        self.query = nn.Linear(width, self.dim)
+        self.key = nn.Linear(width, self.dim)
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
-        """Return pooled samples, (B, A).
-
-        Parameters
-        ----------
-        posts : (N, W)
-            vectors of the real posts
-        mask : (B, M) bool
-            true for the real posts
-        """
-        posts = pad_posts(self.dropout(posts), mask)
-        attended = attention(posts, mask, self.query, self.key, layers=1)
-        return attended.masked_fill(~mask[:, None, :, None], float("-inf")).amax(2).flatten(1)
-
-
-def attention(posts: Tensor, mask: Tensor, query: nn.Linear, key: nn.Linear, layers: int) -> Tensor:
-    """Attend to real posts by unscaled dot products, with the keys as values.
-
-    Parameters
-    ----------
-    posts : (B, M, W)
-        vectors of posts in their places
-    mask : (B, M) bool
-        true for real posts
-    query, key : Linear
-        layers from W to layers * A entries
-    layers : int
-        number of parallel attentions
-
-    Returns
-    -------
-    (B, layers, M, A)
-    """
-    shape = (*mask.shape, layers, -1)
-    queries = query(posts).view(shape).transpose(1, 2)
-    keys = key(posts).view(shape).transpose(1, 2)
-    scores = queries @ keys.transpose(2, 3)
-    scores = scores.masked_fill(~mask[:, None, None, :], float("-inf"))
-    return scores.softmax(-1) @ keys
+        """Return pooled samples, (B, A); posts and mask as those of :class:`ParallelAttention`."""
+        return super().forward(posts, mask)[:, : self.dim]
 
 
 class IURPooling(Pooling):

@@ -15,11 +15,10 @@ from torch import Tensor, nn
 from ..core.parameters import Config
 from ..tokens.batch import Batch
 from ..tokens.tokenizer import Tokenizer
-from . import pretrained
 from .base import ChunkMean, Encoder
 from .parts import FEATURES, POOLINGS, TIMES, TopicEmbedding
 from .text_cnn import TextCNN
-from .transformer import Transformer
+from .transformer import Transformer, model_parts
 
 MAX_WIDTH = 4096  # of a layer: eight times the paper's, beyond which weights fill any memory
 
@@ -284,7 +283,7 @@ def _projection(name, width, dim):
 
 def _released_projection(model, projection):
     """Return the last layer that a pretrained model brings, or the projection where it has none."""
-    _, layer = pretrained.model_parts(model)
+    _, layer = model_parts(model)
     if layer is None:
         return projection
     shape = tuple(projection[0].weight.shape)

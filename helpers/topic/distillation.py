@@ -1,18 +1,22 @@
 """The training of ARR: base encoders first, then their students (sawatphol2022 section 2)."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from ..encoders.base import Encoder
-from ..training.experiment import Experiment, Trained, dev_recall, run_experiment, select_best
-from .arr import ARR
-from .topic_corpus import TopicCorpus
+from ..evaluation.ranking import evaluate_retrieval, retrieval_trials
+from ..losses.arr import ARR
+from ..tokens.document_sets import Documents
+from ..training.experiment import Experiment, Trained, run_experiment
 
 
 def train_with_students(
     bases: dict[str, list[Experiment]],
     students: dict[str, list[Experiment]],
-    corpus: TopicCorpus,
+    documents: Documents,
     topic_bias: Encoder,
     models: Path,
     seed: int = 0,
@@ -25,8 +29,8 @@ def train_with_students(
     ----------
     bases, students : dict of str to list of Experiment
         by name a list of experiments, of which the best on dev is kept
-    corpus : TopicCorpus
-        one with parts ``train`` and ``dev``
+    documents : Documents
+        documents with the splits ``train`` and ``dev``
     topic_bias : Encoder
         H, the frozen model that knows topics only
     models : Path
@@ -38,18 +42,51 @@ def train_with_students(
     -------
     The trained encoders by the names ``<base>`` and ``<base>_<student>``.
     """
-    stores = {"train": corpus.stores["train"], "dev": corpus.stores["dev"], "models": models}
-    first_experiment = next(iter(bases.values()))[0]
-    score = dev_recall(stores["dev"], first_experiment.sampler.max_tokens)
+    train = documents.stores["train"]
+    dev = documents.stores["dev"]
     trained = {}
-    for base, base_experiments in bases.items():
-        teacher = select_best(base_experiments, seed, partial(run_experiment, **stores), score)
-        trained[base] = teacher
-        train_student = partial(_distil, teacher=teacher, topic_bias=topic_bias, **stores)
-        for student, experiments in students.items():
-            name = f"{base}_{student}"
-            trained[name] = select_best(experiments, seed, train_student, score)
+    for base, experiments in bases.items():
+        train_base = partial(run_experiment, train=train, dev=dev, models=models)
+        trained[base] = select_best(experiments, seed, train_base, dev)
+        given = {"teacher": trained[base], "topic_bias": topic_bias}
+        train_student = partial(_distil, train=train, dev=dev, models=models, **given)
+        for student, lessons in students.items():
+            trained[f"{base}_{student}"] = select_best(lessons, seed, train_student, dev)
     return trained
+
+
+def select_best(
+    experiments: Sequence[Experiment], seed: int, train_one: Callable[[Experiment], Trained], dev
+) -> Trained:
+    """Train all experiments, and return the training with the highest R@8 on dev.
+
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+        one or more experiments; a single one is trained and not scored
+    seed : int
+        seed of all trainings, in place of that of the experiments
+    train_one : callable
+        trains an experiment
+    dev : TokenStore
+        store in which each post is a document; the first training wins a tie
+
+    References
+    ----------
+    sawatphol2022 Appendix A.4.
+    """
+    trainings = [
+        train_one(experiment.model_copy(update={"seed": seed})) for experiment in experiments
+    ]
+    if len(trainings) == 1:
+        return trainings[0]
+    trials = retrieval_trials(dev)
+    recalls = []
+    for trained in trainings:
+        max_tokens = trained.experiment.sampler.max_tokens
+        metrics, *_ = evaluate_retrieval(trained.encoder, trials, max_tokens, resamples=0)
+        recalls.append(metrics.value["R@8"])
+    return trainings[np.argmax(recalls)]
 
 
 def _distil(experiment, teacher, topic_bias, train, dev, models):

@@ -141,16 +141,6 @@ def test_authors_are_drawn_uniformly_among_those_with_enough_posts(make_store):
     assert sorted(every.tolist()) == list(range(1, 50, 2)), "all there are"
 
 
-def test_a_batch_keeps_its_size_with_more_samples_of_fewer_authors():
-    changed = AuthorSampler(authors_per_batch=6, samples_per_author=4).regrouped(8)
-    assert (changed.authors_per_batch, changed.samples_per_author) == (3, 8)
-    for wrong in (0, 5, "8"):
-        with pytest.raises(ValueError, match=f"top_k {wrong!r} must divide the 24 samples"):
-            changed.regrouped(wrong, "top_k")
-    with pytest.raises(ValueError, match="top_k: 'authors_per_batch' is 1"):
-        changed.regrouped(24, "top_k")
-
-
 class TestWindows:
     @pytest.mark.parametrize("overlap", [True, False])
     def test_they_lie_within_the_history_and_apart_where_asked(self, overlap):

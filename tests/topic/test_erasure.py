@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
 
 from helpers.encoders.base import Encoder, embed
 from helpers.tokens.batch import Samples
@@ -86,7 +85,6 @@ def test_labels_of_chance_cost_little():
 @pytest.mark.parametrize(
     "vectors, labels, message",
     [
-        (sparse.eye_array(3).tocsr(), [1, 2, 3], r"vectors \(3, 3\) are sparse"),
         (np.ones((3, 2)), [1, 1, 1], "1 different labels in 3 rows"),
         (np.ones((3, 2)), [1, 2], "mismatch"),
     ],

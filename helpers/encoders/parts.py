@@ -219,7 +219,15 @@ class SingleAttention(ParallelAttention):
         self.key = nn.Linear(width, self.dim)
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
-        """Return pooled samples, (B, A); posts and mask as those of :class:`ParallelAttention`."""
+        """Return pooled samples, (B, A).
+
+        Parameters
+        ----------
+        posts : (N, W)
+            vectors of the real posts
+        mask : (B, M) bool
+            true for the real posts
+        """
         return super().forward(posts, mask)[:, : self.dim]
 
 

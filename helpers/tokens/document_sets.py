@@ -22,8 +22,6 @@ from ..core.artifacts import fingerprint_of, folder_lock, read_json, write_json
 from ..core.parameters import Config
 from ..core.paths import Run
 from ..corpus.joined_posts import join_posts
-from ..splits.assignment import make_split
-from ..splits.by_topic import TopicSplit
 from .batch import Samples, chunk_documents
 from .store import TokenStore, build_store, list_topics, with_arrays
 from .tokenizer import Bytes, Tokenizer, load_tokenizer, prepare_text
@@ -165,7 +163,7 @@ _SHORT_COLUMNS = ("author", "topic", "id")
 
 
 def make_documents(
-    files: Run, config: DocumentConfig = DocumentConfig(), rule: TopicSplit | None = None
+    files: Run, config: DocumentConfig = DocumentConfig(), rule: Config | None = None
 ) -> Documents:
     """Join, split and encode the posts of a run, or open what is up to date.
 
@@ -174,7 +172,7 @@ def make_documents(
     files : the run, with ``selected.parquet`` for a rule. Its own tokenizer was fitted on its
         training posts, some of which are in test documents of a rule; it learned no authors
     config : how posts become documents
-    rule : how documents are split; None for the splits of the run
+    rule : TopicSplit, how documents are split; None for the splits of the run
 
     Raises
     ------
@@ -213,6 +211,9 @@ def _split(files, config, rule, folder):
             name = f"{split}.parquet"
             paths[split] = _joined(config, files.posts / name, folder / name)
         return paths, {}
+    # here, as it imports scikit-learn, for which a trained network need not wait
+    from ..splits.assignment import make_split
+
     posts = files.folder / "selected.parquet"
     report = make_split(_joined(config, posts, folder.parent / "all.parquet"), folder, rule)
     if report["splits"]["train"]["topics"] < 2:
@@ -259,6 +260,8 @@ def open_documents(files: Run, kind: str = GIVEN, data: str = "") -> Documents:
     ValueError
         no documents have been made
     """
+    from ..splits.by_topic import TopicSplit
+
     for path in sorted((files.folder / "documents" / kind).glob("*/documents.json")):
         about = read_json(path)
         if not data or data in about["data"]:

@@ -77,7 +77,6 @@ class AuthorSampler(Sampler):
     max_posts : most posts of a sample
     sizes : name of the distribution of the number of posts in a sample; see :func:`draw_sizes`
     overlap : whether the samples of an author may share posts
-    reach_smallest : whether a sample may have as few as ``min_posts`` posts; see ``draw_sizes``
 
     References
     ----------
@@ -90,7 +89,6 @@ class AuthorSampler(Sampler):
     max_posts: int = Field(16, ge=1, le=10**4)
     sizes: Literal[tuple(SIZES)] = "beta31"
     overlap: bool = True
-    reach_smallest: bool = False
 
     @model_validator(mode="after")
     def _has_sizes(self):
@@ -102,7 +100,7 @@ class AuthorSampler(Sampler):
         samples = self.samples_per_author
         authors = _eligible_authors(store, 1 if self.overlap else samples)
         authors = _draw_authors(authors, self.authors_per_batch, rng)
-        bounds = (self.min_posts, self.max_posts, self.reach_smallest)
+        bounds = (self.min_posts, self.max_posts)
         sizes = draw_sizes(self.sizes, len(authors) * samples, rng, *bounds)
         begin = store.author_offsets[authors]
         available = store.author_offsets[authors + 1] - begin
@@ -356,7 +354,6 @@ def draw_sizes(
     rng: np.random.Generator,
     min_posts: int = 1,
     max_posts: int = 16,
-    reach_smallest: bool = False,
 ) -> np.ndarray:
     """Choose random sample sizes ``R + ceil(x (S - R))``, with R min_posts and S max_posts.
 
@@ -368,8 +365,6 @@ def draw_sizes(
     rng : source of the random numbers
     min_posts : R, the lower bound; as x > 0, the printed formula never gives R itself unless R = S
     max_posts : S, the largest size
-    reach_smallest : use ``R + floor(x (S - R + 1))`` instead, which can give R; ignored for
-        "poisson16" and "fixed"
 
     Returns
     -------
@@ -382,10 +377,7 @@ def draw_sizes(
         return rng.choice(support, count, p=weight)
 
     x = SIZES[sizes].ppf(rng.random(count))
-    more = max_posts - min_posts
-    if reach_smallest:
-        return min_posts + np.minimum(np.floor(x * (more + 1)), more).astype(np.int64)
-    return min_posts + np.ceil(x * more).astype(np.int64)
+    return min_posts + np.ceil(x * (max_posts - min_posts)).astype(np.int64)
 
 
 def _poisson16(min_posts, max_posts):

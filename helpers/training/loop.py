@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 import torch.distributed as dist
@@ -26,6 +26,9 @@ from ..core.parameters import Config
 from ..core.progress import progress_bar
 from ..tokens.batch import Batch
 from . import checkpoints
+
+
+Steps = Annotated[int, Field(ge=0, le=10**9)]
 
 
 class TrainingConfig(Config):
@@ -57,12 +60,12 @@ class TrainingConfig(Config):
     lr: float = Field(gt=0, le=100)
     optimizer: Literal["adamw", "sgd"] = "adamw"
     schedule: Literal["cosine", "linear", "steps", "constant"] = "cosine"
-    warmup: int = Field(0, ge=0, le=10**9)
+    warmup: Steps = 0
     weight_decay: float = Field(0.01, ge=0, le=100)
     clip: float = Field(1.0, gt=0, le=1e9)
     eval_every: int = Field(100, ge=1, le=10**9)
     precision: Literal["no", "bf16"] = "no"
-    micro_batch_size: int = Field(0, ge=0, le=2**26)
+    micro_batch_size: Steps = 0
 
     @model_validator(mode="after")
     def _has_one_length(self):

@@ -239,11 +239,7 @@ class IURPooling(Pooling):
     loss ("arcface", scale 64, margin 0.4) on samples of exactly 16 posts. Shorter samples are
     filled up with zero vectors. Longer ones are cut into contiguous groups of 16, whose vectors
     :class:`~helpers.encoders.base.ChunkMean` averages (khan2021 section 4.3).
-
-    Raises
-    ------
-    ValueError
-        If A is no multiple of the 4 heads.
+    A must be a multiple of the 4 heads.
     """
 
     group = IUR_POSTS
@@ -251,11 +247,6 @@ class IURPooling(Pooling):
     def __init__(self, width: int, settings):
         super().__init__(width, settings)
         size = settings.attention
-        if size % IUR_HEADS:
-            raise ValueError(
-                f"IUR has {IUR_HEADS} heads: attention must be a multiple of {IUR_HEADS}, "
-                f"not {size}"
-            )
         self.dim = 2 * size
         self.post = nn.Linear(width, size)
         self.dropout = nn.Dropout(settings.dropout)

@@ -27,7 +27,6 @@ from ..core.progress import progress_bar
 from ..tokens.batch import Batch
 from . import checkpoints
 
-
 Steps = Annotated[int, Field(ge=0, le=10**9)]
 
 

@@ -28,6 +28,7 @@ from .tokenizer import Bytes, Tokenizer, load_tokenizer, prepare_text
 
 SPLITS = ("train", "dev", "test")
 GIVEN = "given"  # the kind of split where it is that of the run
+SHORT_COLUMNS = ("author", "topic", "id")  # the texts may be long
 
 
 class DocumentConfig(Config):
@@ -85,10 +86,10 @@ class Documents:
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Split -> its ``author``, ``topic`` and, if there are ids, ``id``; texts may be long."""
+        """The ``author``, ``topic`` and, if there are ids, ``id`` of the documents of each split."""
         tables = {}
         for split, path in self.paths.items():
-            columns = [name for name in pq.read_schema(path).names if name in _SHORT_COLUMNS]
+            columns = [name for name in pq.read_schema(path).names if name in SHORT_COLUMNS]
             tables[split] = pd.read_parquet(path, columns=columns)
         return tables
 
@@ -157,9 +158,6 @@ class Documents:
             author_offsets=offsets,
         )
         return Samples(cut_store, offsets[:-1], np.array(counts), Samples.of_posts(store).authors)
-
-
-_SHORT_COLUMNS = ("author", "topic", "id")
 
 
 def make_documents(

@@ -174,25 +174,6 @@ def test_it_is_the_released_computation(folder, made, tokens):
         assert np.abs(by_hand(folder, made, **wrong) - expected).max() > 1e-2, wrong
 
 
-def test_tokens_of_another_model_are_read_as_text(folder, made, tmp_path):
-    """Fewer kinds than LUAR knows, so that their numbers would be taken for its own."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    letters = {letter: number for number, letter in enumerate(sorted({*"".join(POSTS)}))}
-    letter_tokenizer = Tokenizer(models.BPE(letters, []))
-    letter_tokenizer.pre_tokenizer = pre_tokenizers.Sequence([])
-    tokenizer = HuggingFace(letter_tokenizer.to_str().encode())
-    tokenizer.decode = lambda ids: "".join(
-        sorted(letters, key=letters.get)[number] for number in ids
-    )
-    encoder = build_stream_encoder(
-        stream_config(**STREAM, model=str(folder)), tokenizer.vocabulary, 1, tokenizer=tokenizer
-    )
-    np.testing.assert_allclose(
-        embed(encoder, samples_of(tokenizer), 300), by_hand(folder, made), atol=1e-5
-    )
-
-
 def test_the_body_is_that_of_distilroberta_where_the_folder_does_not_say(monkeypatch):
     """82 million parameters without the pooler, as its card counts them."""
     from transformers import RobertaConfig, RobertaModel

@@ -21,7 +21,6 @@ from helpers.core.artifacts import write_checksum
 from helpers.corpus import workers
 from helpers.tokens import store as store_module
 from helpers.tokens.batch import make_batch
-from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.tokens.store import (
     FILES,
     SUFFIX,
@@ -171,30 +170,6 @@ class TestInterruption:
             assert self.build(path, folder) == total - stop, "what is done is not done again"
             assert contents(folder) == expected
 
-    def test_killed_again_and_again(self, write_posts, tmp_path):
-        path = write_posts(rows(), row_group_size=5)
-        self.build(path, tmp_path / "whole")
-        for _ in range(100):
-            if self.build(path, tmp_path / "often", stop_at=1) == 0:
-                break
-        assert contents(tmp_path / "often") == contents(tmp_path / "whole")
-
-    def test_it_continues_no_build_but_its_own(self, write_posts, tmp_path):
-        """That of v1 also after a v2 that was killed at once."""
-        path, folder = write_posts(rows(), row_group_size=5), tmp_path / "store"
-
-        def other(texts):
-            return [values + 1 for values in encode(texts)]
-
-        total = self.build(path, tmp_path / "whole")
-        self.build(path, folder, 3)
-        assert self.build(path, folder, 0, "v2", other) == 0
-        assert self.build(path, folder) == total - 3
-        assert contents(folder) == contents(tmp_path / "whole")
-        self.build(path, tmp_path / "whole v2", fingerprint="v2", code=other)
-        assert self.build(path, folder, fingerprint="v2", code=other) == total
-        assert contents(folder) == contents(tmp_path / "whole v2")
-
     def test_a_current_store_is_opened_only(self, built, write_posts):
         reopened = build_store(
             write_posts(rows(), "same.parquet"), built.folder, None, ["y", "x", "z"], "v1"
@@ -245,23 +220,6 @@ class TestWorkers:
         assert contents(stores[0].folder) == contents(alone.folder) and sum(made) == len(rows())
         assert (stores[0].tokens == stores[1].tokens).all()
 
-    def test_a_damaged_part_is_made_again_and_no_other(self, write_posts, tmp_path):
-        path, made = write_posts(rows(), row_group_size=5), []
-        alone = build_store(path, tmp_path / "alone", encode, ["y"], "v1")
-
-        def dies(function, jobs):
-            for job in jobs:
-                function(*job)
-            job[1].write_bytes(job[1].read_bytes()[:-1])
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            build_store(path, tmp_path / "many", encode, ["y"], "v1", run_jobs=dies)
-        rebuilt = build_store(
-            path, tmp_path / "many", lambda texts: made.append(texts) or encode(texts), ["y"], "v1"
-        )
-        assert len(made) == 1 and contents(rebuilt.folder) == contents(alone.folder)
-
     def test_daft_gives_the_same_bytes(self, write_posts, tmp_path):
         """With a tokenizer that must reach the workers."""
         pytest.importorskip("daft")
@@ -300,16 +258,15 @@ class TestErrors:
             build_store(path, tmp_path / "store", encode, [], "v1")
 
     @pytest.mark.parametrize("name", ALL)
-    @pytest.mark.parametrize("damage", ["missing", "shorter", "longer", "first", "middle", "last"])
+    @pytest.mark.parametrize("damage", ["missing", "longer", "middle"])
     def test_damage_is_refused_and_the_store_is_built_again(self, built, write_posts, name, damage):
         path = built.folder / name
-        whole = data = path.read_bytes()
-        if damage in ("first", "middle", "last"):
-            data = bytearray(data)
-            data[{"first": 0, "middle": len(data) // 2, "last": -1}[damage]] ^= 1
+        whole = path.read_bytes()
+        data = bytearray(whole + b"\0" * (damage == "longer"))
+        data[len(whole) // 2] ^= damage == "middle"
         path.unlink()
         if damage != "missing":
-            path.write_bytes({"shorter": data[:-1], "longer": data + b"\0"}.get(damage, data))
+            path.write_bytes(data)
         with pytest.raises(
             ValueError,
             match=f"{name} is (missing|not the file that store.json describes): look",
@@ -416,17 +373,6 @@ print(time.perf_counter() - began, used() - before, store.posts, store.authors)
     seconds, kilobytes, posts, authors = map(float, done.stdout.split())
     assert (posts, authors) == (10**8, 10**6)
     assert seconds < 3 and kilobytes < 10_000
-
-
-def test_a_batch_reads_its_own_posts_only(tmp_path):
-    sparse_store(tmp_path / "store", 10**7, 60)
-    np.memmap(tmp_path / "store" / "author_offsets.i64", "i8", "r+")[:] = np.arange(10**5 + 1) * 100
-    describe(tmp_path / "store")
-    draw = make_sampler(AuthorSampler(), open_store(tmp_path / "store"), 0)
-    began = time.perf_counter()
-    for step in range(5):
-        draw(step)
-    assert time.perf_counter() - began < 2
 
 
 def test_tokens_beyond_the_reach_of_32_bits(tmp_path):

@@ -75,13 +75,6 @@ def test_more_topics_than_dimensions_leave_one_point():
     assert np.allclose(LeaceEraser.fit(vectors, labels).kept, 0, atol=1e-8)
 
 
-def test_labels_of_chance_cost_little():
-    vectors, _ = topical(4, 4000)
-    labels = np.random.default_rng(0).integers(2, size=4000).astype(str)
-    kept = LeaceEraser.fit(vectors, labels).kept
-    assert np.linalg.matrix_rank(kept, tol=1e-6) == 11, "one direction, whichever it is"
-
-
 @pytest.mark.parametrize(
     "vectors, labels, message",
     [
@@ -92,11 +85,6 @@ def test_labels_of_chance_cost_little():
 def test_errors(vectors, labels, message):
     with pytest.raises(ValueError, match=message):
         LeaceEraser.fit(vectors, labels)
-
-
-def test_vectors_of_another_size_are_refused():
-    with pytest.raises(ValueError, match=r"shapes \(1,5\) \(12,\)"):
-        LeaceEraser.fit(*topical())(np.ones((1, 5)))
 
 
 class Frozen(Encoder):

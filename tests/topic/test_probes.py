@@ -86,17 +86,6 @@ def test_correlations_of_values_are_those_of_numpy(rng):
     assert scores.correlation == pytest.approx(np.mean(by_hand), abs=0.02)
 
 
-@pytest.mark.parametrize("kind", PROBES)
-def test_scale_and_shift_of_dimensions_do_not_matter(rng, kind):
-    rows = classes(rng, 300, 0.4) if kind == "classes" else values(rng, 300)
-    (fit, fit_targets), (test, test_targets) = halves(rows, 200)
-    scale, shift = np.logspace(-3, 3, fit.shape[1]), np.arange(fit.shape[1])
-    plain = PROBES[kind]((fit, fit_targets), (test, test_targets)).value
-    train = (fit * scale + shift, fit_targets)
-    scaled = PROBES[kind](train, (test * scale + shift, test_targets)).value
-    assert plain.to_dict() == pytest.approx(scaled.to_dict(), abs=1e-3)
-
-
 def test_a_constant_embedding_knows_nothing(rng):
     _, targets = values(rng, 60)
     train, test = (np.ones((40, 4)), targets[:40]), (np.ones((20, 4)), targets[40:])

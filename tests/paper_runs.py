@@ -137,6 +137,7 @@ SKIPPED = {
     "ensure",
     "check_installed",
     "read_json",
+    "read_results",
     "open_store",
     "open_documents",
     "load_trained",

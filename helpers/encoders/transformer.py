@@ -230,8 +230,10 @@ def load_luar(name: str) -> nn.ModuleDict:
 
     folder = Path(locate_model(name))
     transformer = RobertaModel(RobertaConfig(**LUAR_BODY), add_pooling_layer=False)
-    config = read_json(folder / "config.json")
-    linear = nn.Linear(transformer.config.hidden_size, config["embedding_size"])
+    path = folder / "config.json"
+    config = read_json(path)
+    with readable_file(path, "describes no LUAR"):
+        linear = nn.Linear(transformer.config.hidden_size, config["embedding_size"])
     luar = nn.ModuleDict({"transformer": transformer, "linear": linear})
 
     path = folder / "model.safetensors"

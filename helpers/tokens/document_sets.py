@@ -86,7 +86,7 @@ class Documents:
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The ``author``, ``topic`` and, if there are ids, ``id`` of the documents of each split."""
+        """The ``author``, ``topic`` and perhaps ``id`` of the documents of each split."""
         tables = {}
         for split, path in self.paths.items():
             columns = [name for name in pq.read_schema(path).names if name in SHORT_COLUMNS]

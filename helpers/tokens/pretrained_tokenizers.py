@@ -80,13 +80,10 @@ def read_pretrained(name: str, kind: type, **options: Any) -> Any:
             return kind.from_pretrained(folder, **options)
     try:
         return kind.from_pretrained(folder, **options)
-    except Exception as error:
-        if isinstance(error, OSError):
-            problem = "is neither a folder nor in the local cache"
-        else:
-            problem = "is damaged in the local cache"
+    except Exception:
         raise ValueError(
-            f"model {name!r} {problem}: `hf download {name}` fetches a model of Hugging Face"
+            f"model {name!r} is neither a folder nor in the local cache, or is damaged there: "
+            f"`hf download {name}` fetches a model of Hugging Face"
         ) from None
 
 

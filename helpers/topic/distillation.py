@@ -1,7 +1,6 @@
 """The training of ARR: base encoders first, then their students (sawatphol2022 section 2)."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ from ..encoders.base import Encoder
 from ..evaluation.ranking import evaluate_retrieval, retrieval_trials
 from ..losses.arr import ARR
 from ..tokens.document_sets import Documents
+from ..tokens.store import TokenStore
 from ..training.experiment import Experiment, Trained, run_experiment
 
 
@@ -42,42 +42,40 @@ def train_with_students(
     -------
     The trained encoders by the names ``<base>`` and ``<base>_<student>``.
     """
-    train = documents.stores["train"]
-    dev = documents.stores["dev"]
+    stores = (documents.stores["train"], documents.stores["dev"], models)
     trained = {}
     for base, experiments in bases.items():
-        train_base = partial(run_experiment, train=train, dev=dev, models=models)
-        trained[base] = select_best(experiments, seed, train_base, dev)
-        given = {"teacher": trained[base], "topic_bias": topic_bias}
-        train_student = partial(_distil, train=train, dev=dev, models=models, **given)
+        teachers = [
+            run_experiment(_seeded(experiment, seed), *stores) for experiment in experiments
+        ]
+        teacher = best_on_dev(teachers, documents.stores["dev"])
+        trained[base] = teacher
         for student, lessons in students.items():
-            trained[f"{base}_{student}"] = select_best(lessons, seed, train_student, dev)
+            pupils = [
+                _distil(_seeded(lesson, seed), teacher, topic_bias, *stores) for lesson in lessons
+            ]
+            trained[f"{base}_{student}"] = best_on_dev(pupils, documents.stores["dev"])
     return trained
 
 
-def select_best(
-    experiments: Sequence[Experiment], seed: int, train_one: Callable[[Experiment], Trained], dev
-) -> Trained:
-    """Train all experiments, and return the training with the highest R@8 on dev.
+def _seeded(experiment, seed):
+    return experiment.model_copy(update={"seed": seed})
+
+
+def best_on_dev(trainings: Sequence[Trained], dev: TokenStore) -> Trained:
+    """Return the training with the highest R@8 on dev; the first wins a tie.
 
     Parameters
     ----------
-    experiments : sequence of Experiment
-        one or more experiments; a single one is trained and not scored
-    seed : int
-        seed of all trainings, in place of that of the experiments
-    train_one : callable
-        trains an experiment
+    trainings : sequence of Trained
+        one or more trainings; a single one is not scored
     dev : TokenStore
-        store in which each post is a document; the first training wins a tie
+        store in which each post is a document
 
     References
     ----------
     sawatphol2022 Appendix A.4.
     """
-    trainings = [
-        train_one(experiment.model_copy(update={"seed": seed})) for experiment in experiments
-    ]
     if len(trainings) == 1:
         return trainings[0]
     trials = retrieval_trials(dev)

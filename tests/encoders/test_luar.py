@@ -246,6 +246,11 @@ def test_a_folder_without_weights_or_with_what_is_none(tmp_path, capsys):
     )  # a clone without LFS
     with pytest.raises(ValueError, match="model.safetensors is damaged"):
         transformer.load_luar(str(tmp_path))
+    (tmp_path / "config.json").write_text(
+        json.dumps(PUBLISHED | {"use_memory_efficient_attention": True})
+    )
+    with pytest.raises(ValueError, match="several heads"):
+        transformer.load_luar(str(tmp_path))
 
 
 def test_by_name_it_is_a_baseline_like_any_other(folder, made, tmp_path, monkeypatch):

@@ -209,12 +209,34 @@ class TopicSampler(DocumentSampler):
         return partial(self._draw, store, shared)
 
     def _draw(self, store, authors_of_topic, rng):
-        share = authors_of_topic.str.len() / authors_of_topic.str.len().sum()
-        topics = rng.choice(authors_of_topic.index, len(share), replace=False, p=share)
-        n_topics = min(self.topics_per_batch, len(topics))
+        topic_of_author = self._choose_authors(authors_of_topic, rng)
+        cells = []  # the posts of each author on the topic
+        for author, topic in topic_of_author.items():
+            begin, end = store.author_offsets[author : author + 2]
+            cells.append(begin + np.flatnonzero(store.topic[begin:end] == topic))
+        numbers = rng.integers([len(cell) for cell in cells])
+        documents = []
+        for author, cell, number in zip(topic_of_author, cells, numbers):
+            first = cell[number]
+            posts = np.arange(*store.author_offsets[author : author + 2])
+            # 0 for other topics, which are wanted most, 1 for the same topic, 2 for the first post
+            rank = np.select([posts == first, np.isin(posts, cell)], [2, 1], 0)
+            # lexsort sorts by its last key first: by rank, then at random
+            order = np.lexsort([rng.random(len(posts)), rank])
+            documents += [first, *posts[order[: self.samples_per_author - 1]]]
+        authors = np.repeat(list(topic_of_author), self.samples_per_author)
+        return self._gather(store, authors, np.array(documents), 1, rng)
+
+    def _choose_authors(self, authors_of_topic, rng):
+        """Return the topic of each chosen author, at least two authors of each topic."""
+        # sorting by log(weight) + Gumbel noise gives the order in which topics come out if they are
+        # sampled one after the other, without replacement, with these weights
+        weights = authors_of_topic.str.len().to_numpy()
+        order = np.argsort(-np.log(weights) - rng.gumbel(size=len(weights)))
+        n_topics = min(self.topics_per_batch, len(order))
         topic_of_author = {}
         # go through the topics a second time, for authors who are still missing
-        for number, topic in enumerate(np.tile(topics, 2)):
+        for number, topic in enumerate(authors_of_topic.index[np.tile(order, 2)]):
             missing = self.authors_per_batch - len(topic_of_author)
             if missing < 2:
                 break
@@ -225,18 +247,7 @@ class TopicSampler(DocumentSampler):
             if len(free) > 1:
                 new_authors = rng.choice(free, min(wanted, len(free)), replace=False)
                 topic_of_author |= dict.fromkeys(new_authors.tolist(), topic)
-        documents = [self._documents(store, *item, rng) for item in topic_of_author.items()]
-        authors = np.repeat(list(topic_of_author), self.samples_per_author)
-        return self._gather(store, authors, np.concatenate(documents), 1, rng)
-
-    def _documents(self, store, author, topic, rng):
-        """Sample documents: one on a topic, then, as far as there are, others on other topics."""
-        begin, end = store.author_offsets[author : author + 2]
-        posts = rng.permutation(np.arange(begin, end))
-        on_topic = store.topic[posts] == topic
-        same = posts[on_topic]
-        ordered = np.concatenate([same[:1], posts[~on_topic], same[1:]])
-        return ordered[: self.samples_per_author]
+        return topic_of_author
 
 
 SAMPLERS: dict[str, type[Sampler]] = {

@@ -67,6 +67,9 @@ def test_unit_vectors_and_flat_directions():
     assert np.allclose(raw(erase, flat)[:, 12:], 7.0), "what does not vary stays"
     out = erase(flat)
     assert out.dtype == np.float32 and np.allclose(np.linalg.norm(out, axis=1), 1, atol=1e-6)
+    erased = raw(erase, flat)
+    unit = erased / np.linalg.norm(erased, axis=1, keepdims=True)
+    assert np.allclose(out, unit, atol=1e-6), "the mean is added again"
     assert not LeaceEraser(np.zeros(2), np.zeros((2, 2)))(np.ones((1, 2))).any()
 
 

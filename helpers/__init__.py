@@ -7,7 +7,7 @@ Six modules show how it works; read them first, in this order:
 3. :mod:`helpers.losses.pairwise`: a loss: (embeddings, labels) -> scalar
 4. :mod:`helpers.training.experiment`: the description of a training, and the function that runs it
 5. :mod:`helpers.evaluation.ranking`: queries, targets, ranks and metrics with intervals
-6. :mod:`helpers.topic.arr`: what one of the papers adds, equation by equation
+6. :mod:`helpers.losses.arr`: what one of the papers adds, equation by equation
 
 The package has two names: ``helpers`` in a checkout, where the notebooks import it, and
 ``authorbook`` where it is installed. So its modules import each other relatively, as in

@@ -62,7 +62,7 @@ class Setting:
 
 def finished(folder):
     """Return the best weights and the learning curve of a complete training."""
-    assert not (folder / "last.safetensors").exists(), "the state of a complete one is of no use"
+    assert not (folder / "last.pt").exists(), "the state of a complete one is of no use"
     weights, state = read_checkpoint(folder / "best.safetensors")
     summary = read_json(folder / "training.json")
     assert state["step"] == summary["best_step"]

@@ -9,11 +9,11 @@ from ..tokens import pretrained_tokenizers
 from ..tokens.batch import training_windows
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
-from . import pretrained
 from .base import ChunkMean, Encoder
 from .lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from .stream import build_stream_encoder, stream_config
 from .tfidf import TEXT_KINDS, WEIGHTINGS, fit_tfidf
+from .transformer import is_luar
 
 LSA_DIM = 1024  # dimensions of LSA, at most
 FREQUENT = 300  # number of most frequent tokens that "lsa_masked" reads
@@ -99,7 +99,7 @@ def zero_shot(model: str, tokenizer, group_posts: int = GROUP_POSTS) -> Encoder:
     group_posts : int
         most posts of a group, 0 for all; not used by LUAR
     """
-    if pretrained.is_luar(model):
+    if is_luar(model):
         config = stream_config("luar", features="T", post="transformer", model=model)
     else:
         config = stream_config("sawatphol2022", model=model)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import torch
 import torch.nn.functional as nnf
 from scipy import sparse
@@ -303,15 +304,11 @@ def wccn_matrix(vectors: np.ndarray, authors: np.ndarray) -> np.ndarray:
     ValueError
         If no author has two rows.
     """
-    _, author, n_samples = np.unique(authors, return_inverse=True, return_counts=True)
-    if n_samples.max(initial=0) < 2:
-        raise ValueError(
-            f"{len(vectors)} samples of {len(n_samples)} authors: WCCN needs an author with two"
-        )
-    sums = np.zeros((len(n_samples), vectors.shape[1]))
-    np.add.at(sums, author, vectors)
-    means = sums / n_samples[:, None]
-    deviation = (vectors - means[author])[n_samples[author] > 1]
+    rows = pd.DataFrame(vectors, dtype=np.float64).groupby(authors)
+    several = (rows.transform("size") > 1).to_numpy()
+    if not several.any():
+        raise ValueError(f"{len(vectors)} samples of {len(rows)} authors: WCCN needs one with two")
+    deviation = (vectors - rows.transform("mean").to_numpy())[several]
 
     covariance = deviation.T @ deviation / len(deviation)
     dim = len(covariance)

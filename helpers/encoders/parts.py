@@ -176,9 +176,9 @@ class ParallelAttention(Pooling):
 
     def __init__(self, width: int, settings):
         super().__init__(width, settings)
-        self.layers = settings.layers
         outputs = settings.layers * settings.attention
         self.dim = 2 * outputs
+        self.layers = settings.layers
         self.post = nn.Linear(width, settings.attention)
         self.dropout = nn.Dropout(settings.dropout)
         self.query = nn.Linear(settings.attention, outputs)
@@ -195,24 +195,28 @@ class ParallelAttention(Pooling):
             true for the real posts
         """
         posts = pad_posts(self.dropout(self.post(posts)), mask)
-        attended = attention(posts, mask, self.query, self.key, self.layers)
+        shape = (*mask.shape, self.layers, -1)
+        queries = self.query(posts).view(shape).transpose(1, 2)
+        keys = self.key(posts).view(shape).transpose(1, 2)
+        scores = queries @ keys.transpose(2, 3)
+        scores = scores.masked_fill(~mask[:, None, None, :], float("-inf"))
+        attended = scores.softmax(-1) @ keys  # (B, layers, M, A)
         real = mask[:, None, :, None]
         highest = attended.masked_fill(~real, float("-inf")).amax(2)
         mean = (attended * real).sum(2) / real.sum(2)
         return torch.cat([highest, mean], 2).flatten(1)
 
 
-class SingleAttention(Pooling):
+class SingleAttention(ParallelAttention):
     """Pool by the maximum of one attention over unprojected posts, as khan2021's text says."""
-
-    xavier = True
 
     def __init__(self, width: int, settings):
         super().__init__(width, settings)
         self.dim = settings.attention
-        self.dropout = nn.Dropout(settings.dropout)
-        self.query = nn.Linear(width, settings.attention)
-        self.key = nn.Linear(width, settings.attention)
+        self.layers = 1
+        self.post = nn.Identity()
+        self.query = nn.Linear(width, self.dim)
+        self.key = nn.Linear(width, self.dim)
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
         """Return pooled samples, (B, A).
@@ -224,35 +228,7 @@ class SingleAttention(Pooling):
         mask : (B, M) bool
             true for the real posts
         """
-        posts = pad_posts(self.dropout(posts), mask)
-        attended = attention(posts, mask, self.query, self.key, layers=1)
-        return attended.masked_fill(~mask[:, None, :, None], float("-inf")).amax(2).flatten(1)
-
-
-def attention(posts: Tensor, mask: Tensor, query: nn.Linear, key: nn.Linear, layers: int) -> Tensor:
-    """Attend to real posts by unscaled dot products, with the keys as values.
-
-    Parameters
-    ----------
-    posts : (B, M, W)
-        vectors of posts in their places
-    mask : (B, M) bool
-        true for real posts
-    query, key : Linear
-        layers from W to layers * A entries
-    layers : int
-        number of parallel attentions
-
-    Returns
-    -------
-    (B, layers, M, A)
-    """
-    shape = (*mask.shape, layers, -1)
-    queries = query(posts).view(shape).transpose(1, 2)
-    keys = key(posts).view(shape).transpose(1, 2)
-    scores = queries @ keys.transpose(2, 3)
-    scores = scores.masked_fill(~mask[:, None, None, :], float("-inf"))
-    return scores.softmax(-1) @ keys
+        return super().forward(posts, mask)[:, : self.dim]
 
 
 class IURPooling(Pooling):
@@ -263,11 +239,7 @@ class IURPooling(Pooling):
     loss ("arcface", scale 64, margin 0.4) on samples of exactly 16 posts. Shorter samples are
     filled up with zero vectors. Longer ones are cut into contiguous groups of 16, whose vectors
     :class:`~helpers.encoders.base.ChunkMean` averages (khan2021 section 4.3).
-
-    Raises
-    ------
-    ValueError
-        If A is no multiple of the 4 heads.
+    A must be a multiple of the 4 heads.
     """
 
     group = IUR_POSTS
@@ -275,11 +247,6 @@ class IURPooling(Pooling):
     def __init__(self, width: int, settings):
         super().__init__(width, settings)
         size = settings.attention
-        if size % IUR_HEADS:
-            raise ValueError(
-                f"IUR has {IUR_HEADS} heads: attention must be a multiple of {IUR_HEADS}, "
-                f"not {size}"
-            )
         self.dim = 2 * size
         self.post = nn.Linear(width, size)
         self.dropout = nn.Dropout(settings.dropout)

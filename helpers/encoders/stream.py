@@ -15,13 +15,14 @@ from torch import Tensor, nn
 from ..core.parameters import Config
 from ..tokens.batch import Batch
 from ..tokens.tokenizer import Tokenizer
-from . import pretrained
 from .base import ChunkMean, Encoder
 from .parts import FEATURES, POOLINGS, TIMES, TopicEmbedding
 from .text_cnn import TextCNN
-from .transformer import Transformer
+from .transformer import Transformer, model_parts
 
-MAX_WIDTH = 4096  # of a layer: eight times the paper's, beyond which weights fill any memory
+# of a layer, at most eight times the paper's: beyond that weights fill any memory
+Width = Annotated[int, Field(ge=1, le=4096)]
+Layers = Annotated[int, Field(ge=0, le=100)]
 
 
 class StreamConfig(Config):
@@ -74,22 +75,22 @@ class StreamConfig(Config):
     projection: Literal["khan2021", "khan2021_text", "linear", "tyo2021", "wccn", "none"] = (
         "khan2021"
     )
-    filters: int = Field(512, ge=1, le=MAX_WIDTH)
+    filters: Width = 512
     # not strict, so that a list is accepted as well
     widths: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
         (2, 3, 4), min_length=1, max_length=16, strict=False
     )
-    token_dim: int = Field(512, ge=1, le=MAX_WIDTH)
-    attention: int = Field(512, ge=1, le=MAX_WIDTH)
+    token_dim: Width = 512
+    attention: Width = 512
     layers: int = Field(4, ge=1, le=16)
-    dim: int = Field(1024, ge=1, le=MAX_WIDTH)
+    dim: Width = 1024
     dropout: float = Field(0.0, ge=0, lt=1)
     topic_dropout: float = Field(0.0, ge=0, le=1)
     model: str = "tiny"
     max_tokens: int = Field(512, ge=4, le=8192)
     precision: Literal["no", "bf16"] = "no"
-    depth: int = Field(0, ge=0, le=100)
-    frozen: int = Field(0, ge=0, le=100)
+    depth: Layers = 0
+    frozen: Layers = 0
     every_layer: bool = False
     unit: bool = True
 
@@ -284,7 +285,7 @@ def _projection(name, width, dim):
 
 def _released_projection(model, projection):
     """Return the last layer that a pretrained model brings, or the projection where it has none."""
-    _, layer = pretrained.model_parts(model)
+    _, layer = model_parts(model)
     if layer is None:
         return projection
     shape = tuple(projection[0].weight.shape)

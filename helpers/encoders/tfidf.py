@@ -9,6 +9,7 @@ Letters: B samples, M posts a sample, L tokens a post.
 import re
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from itertools import chain
 
 import numpy as np
@@ -40,22 +41,14 @@ def shapes(text: str) -> str:
 # does not need it
 
 
-def _tfidf(**settings):
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    return TfidfVectorizer(dtype=np.float32, **settings)
-
-
-def _tfidf_of_counts():
-    from sklearn.feature_extraction.text import TfidfTransformer
-
-    return TfidfTransformer(sublinear_tf=True)
+def _weighting(name, **settings):
+    """Return a class of scikit-learn that counts or weighs terms, with settings."""
+    return getattr(import_module("sklearn.feature_extraction.text"), name)(**settings)
 
 
-def _bag_of_words():
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    return CountVectorizer(dtype=np.float32, binary=True)
+_counts = partial(_weighting, "CountVectorizer", dtype=np.float32)
+_tfidf = partial(_weighting, "TfidfVectorizer", dtype=np.float32)
+_log_tfidf = partial(_weighting, "TfidfTransformer", sublinear_tf=True)
 
 
 class WordNgrams:
@@ -76,15 +69,11 @@ class WordNgrams:
     """
 
     def __init__(self, ngram_range: tuple[int, int], min_df: int, max_features: int):
-        from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-
         self.min_df = min_df
         self.max_features = max_features
-        self.words = CountVectorizer(analyzer=str.split, dtype=np.float32)
-        self.ngrams = CountVectorizer(
-            analyzer="char_wb", ngram_range=ngram_range, lowercase=False, dtype=np.float32
-        )
-        self.tfidf = TfidfTransformer(sublinear_tf=True)
+        self.words = _counts(analyzer=str.split)
+        self.ngrams = _counts(analyzer="char_wb", ngram_range=ngram_range, lowercase=False)
+        self.tfidf = _log_tfidf()
 
     def fit_transform(self, texts: list[str]) -> sparse.csr_matrix:
         """Choose the n-grams, fit their idf weights, and return the (N, n-grams) weights.
@@ -101,12 +90,9 @@ class WordNgrams:
         """
         word_counts = self.words.fit_transform(texts)
         counts = word_counts @ self.ngrams.fit_transform(self.words.get_feature_names_out())
-        columns = np.flatnonzero(counts.getnnz(0) >= self.min_df)
-        if not len(columns):
-            raise ValueError(f"no n-gram of characters is in {self.min_df} texts")
-        if len(columns) > self.max_features:
-            total = np.asarray(counts.sum(0)).ravel()[columns]
-            columns = np.sort(columns[np.argsort(-total)[: self.max_features]])
+        frequent = counts.getnnz(0) >= self.min_df
+        total = np.where(frequent, np.asarray(counts.sum(0)).ravel(), 0)
+        columns = np.sort(np.argsort(-total)[: min(self.max_features, frequent.sum())])
         # the others are forgotten: those of all words take hundreds of megabytes
         kept_ngrams = self.ngrams.get_feature_names_out()[columns]
         self.ngrams.vocabulary_ = {ngram: column for column, ngram in enumerate(kept_ngrams)}
@@ -164,15 +150,15 @@ WEIGHTINGS: dict[str, Callable] = {  # kind -> function that makes what fits and
         _tfidf, preprocessor=shapes, analyzer="char", ngram_range=(1, 6), **_NGRAMS
     ),
     # subwords and pairs of neighbouring subwords, the same features that LSA starts from
-    "tfidf_subword": _tfidf_of_counts,
+    "tfidf_subword": _log_tfidf,
     # not the text but the topics of the posts, each counted like a word
-    "topics": _tfidf_of_counts,
+    "topics": _log_tfidf,
     # PAN's baseline (tyo2021 section 3)
     "tfidf_4grams": partial(_tfidf, analyzer="char", ngram_range=(4, 4), max_features=3000),
     # words, with scikit-learn's defaults (sawatphol2022)
     "tfidf": _tfidf,
     # 1 for each word that occurs, however often (sawatphol2022)
-    "bow": _bag_of_words,
+    "bow": partial(_counts, binary=True),
 }
 TOKEN_KINDS = ("tfidf_subword", "topics")  # kinds that count numbers; all others read texts
 TEXT_KINDS = tuple(kind for kind in WEIGHTINGS if kind not in TOKEN_KINDS)

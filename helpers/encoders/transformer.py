@@ -1,19 +1,25 @@
 """Any pretrained transformer as an encoder of posts (tyo2021 section 2, Figure 1).
 
-A post whose tokens are not the model's own is decoded to text, and cut into the model's tokens.
+A post whose tokens are not the model's own is decoded to text, and cut into the model's tokens. No
+code that comes with a model is run, and only tensors are unpickled;
+:mod:`helpers.tokens.pretrained_tokenizers` says where a model is.
 
 Letters: N posts, L tokens a post.
 """
 
 from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..tokens import pretrained_tokenizers
+from ..core.artifacts import read_json
+from ..core.messages import file_error, readable_file
 from ..tokens.batch import PAD
+from ..tokens.pretrained_tokenizers import locate_model, read_pretrained, tokenizer_file
 from ..tokens.tokenizer import Tokenizer
-from . import pretrained
+from .base import load_tensors
 
 # shape of the model "tiny", a BERT
 TINY = {
@@ -24,6 +30,18 @@ TINY = {
 }
 # tokens, padding included, that pass through the transformer at once
 BUCKET_TOKENS = {"cpu": 2**13, "cuda": 2**17}
+
+
+# where DistilRoBERTa, LUAR's body, differs from RobertaConfig's defaults; LUAR's config.json does
+# not tell
+LUAR_BODY = {
+    "num_hidden_layers": 6,
+    "max_position_embeddings": 514,
+    "type_vocab_size": 1,
+    "layer_norm_eps": 1e-5,
+}
+# tensors that some releases hold in addition, and that nothing here uses
+UNREAD_TENSORS = ("transformer.pooler.", "transformer.embeddings.position_ids")
 
 
 class Transformer(nn.Module):
@@ -64,25 +82,24 @@ class Transformer(nn.Module):
         from transformers import AutoTokenizer, BertConfig, BertModel
 
         super().__init__()
-        model = settings.model
-        self.store_tokenizer = None
+        self.decode = None  # tokens of the store to text, where they are not the model's
         self.model_tokenizer = None
-        # special tokens around a text
+        # special tokens of the model around a text
         self.before = []
         self.after = []
-        if model == "tiny":
+        if settings.model == "tiny":
             body = BertModel(BertConfig(vocab_size=vocabulary, **TINY), add_pooling_layer=False)
         else:
-            body, _ = pretrained.model_parts(model)
+            body, _ = model_parts(settings.model)
             if hasattr(body, "pooler"):
                 body.pooler = None  # reads the first token only; not used here
-            self.before, self.after = pretrained_tokenizers.special_tokens(model)
-            if tokenizer and tokenizer.model != pretrained_tokenizers.tokenizer_file(model):
-                self.store_tokenizer = tokenizer
-                self.model_tokenizer = pretrained_tokenizers.read_pretrained(model, AutoTokenizer)
-        if self.model_tokenizer is None and vocabulary > body.config.vocab_size:
+            self.model_tokenizer = read_pretrained(settings.model, AutoTokenizer)
+            self.before, self.after = _special_tokens(self.model_tokenizer)
+            if tokenizer and tokenizer.model != tokenizer_file(settings.model):
+                self.decode = tokenizer.decode
+        if self.decode is None and vocabulary > body.config.vocab_size:
             raise ValueError(
-                f"the store holds {vocabulary} kinds of tokens, {model} knows "
+                f"the store holds {vocabulary} kinds of tokens, {settings.model} knows "
                 f"{body.config.vocab_size}: its tokenizer must be this model's"
             )
         _check_length(body, settings)
@@ -93,7 +110,6 @@ class Transformer(nn.Module):
         if not torch.cuda.is_available():
             # on a CPU a training step takes twice as long with the fused attention
             body.set_attn_implementation("eager")
-
         self.body = body
         self.precision = settings.precision
         self.every_layer = settings.every_layer
@@ -106,20 +122,9 @@ class Transformer(nn.Module):
 
         A post without any token has a zero vector where the model puts no tokens around it.
         """
-        tokens, real = self._framed(tokens)
-        count = real.sum(1)
-        order = count.argsort(stable=True)
-        pooled = [self._pool(tokens[rows], real[rows]) for rows in self._buckets(order, count)]
-        return torch.cat(pooled)[order.argsort()]
-
-    def _framed(self, tokens):
-        """Return tokens (N, K) with the model's special tokens around them, and which are real.
-
-        K is the size of the longest row, 1 at least. Behind the end of a text stands token 0.
-        """
         posts = [post[post != PAD] for post in tokens.cpu().numpy()]
-        if self.model_tokenizer:
-            texts = [self.store_tokenizer.decode(post) for post in posts]
+        if self.decode:
+            texts = [self.decode(post) for post in posts]
             posts = self.model_tokenizer(
                 texts, add_special_tokens=False, truncation=True, max_length=self.text_tokens
             )["input_ids"]
@@ -129,21 +134,15 @@ class Transformer(nn.Module):
             rows.append(torch.tensor(row or [PAD], dtype=torch.long))
         framed = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
         framed = framed.to(tokens.device)
-        return framed.clamp(min=0), framed != PAD
 
-    def _buckets(self, order, count):
-        """Cut the order of rows, shortest first, into buckets of at most BUCKET_TOKENS tokens."""
-        limit = BUCKET_TOKENS[order.device.type]
-        cuts = []
-        begin = 0
-        for end, length in enumerate(count[order].tolist()):
-            if end > begin and (end + 1 - begin) * length > limit:
-                begin = end
-                cuts.append(end)
-        return order.tensor_split(cuts)
+        order = (framed != PAD).sum(1).argsort(stable=True)
+        rows_at_once = max(BUCKET_TOKENS[tokens.device.type] // framed.shape[1], 1)
+        pooled = [self._pool(framed[part]) for part in order.split(rows_at_once)]
+        return torch.cat(pooled)[order.argsort()]
 
-    def _pool(self, tokens, real):
+    def _pool(self, tokens):
         """Return the means of the layers over the real tokens, (n, dim); zero where none is."""
+        real = tokens != PAD
         width = max(int(real.sum(1).max()), 1)
         tokens = tokens[:, :width]
         real = real[:, :width]
@@ -154,7 +153,7 @@ class Transformer(nn.Module):
             precision = torch.autocast(tokens.device.type, torch.bfloat16)
         with precision:
             output = self.body(
-                input_ids=tokens,
+                input_ids=tokens.clamp(min=0),
                 attention_mask=attended.long(),
                 output_hidden_states=self.every_layer,
             )
@@ -162,6 +161,15 @@ class Transformer(nn.Module):
         count = real.sum(1, keepdim=True).clamp(min=1)
         means = [(states.float() * real[..., None]).sum(1) / count for states in layers]
         return torch.cat(means, 1)
+
+
+def _special_tokens(tokenizer):
+    """Return the ids that a tokenizer puts before and after a text: [CLS], [SEP] for BERT."""
+    framed = tokenizer("a", return_special_tokens_mask=True)
+    ids = framed["input_ids"]
+    mask = framed["special_tokens_mask"]
+    before = mask.index(0)
+    return ids[:before], ids[before + mask.count(0) :]
 
 
 def _check_length(body, settings):
@@ -187,3 +195,81 @@ def _choose_layers(body, settings):
         body.requires_grad_(False)
         layers[settings.frozen :].requires_grad_(True)
     return layers
+
+
+def is_luar(name: str) -> bool:
+    """Tell whether a model's folder has the form in which LUAR is released."""
+    path = Path(locate_model(name)) / "config.json"
+    if not path.exists():
+        return False
+    with readable_file(path):
+        return read_json(path).get("model_type") == "LUAR"
+
+
+def load_luar(name: str) -> nn.ModuleDict:
+    """Load a released LUAR: ``transformer`` reads a post, ``linear`` projects the pooled posts.
+
+    Parameters
+    ----------
+    name : str
+        a model whose folder holds config.json, and model.safetensors or pytorch_model.bin
+
+    Raises
+    ------
+    ValueError
+        If the weights are missing, damaged or those of another model, or if posts are pooled by an
+        attention of several heads.
+
+    References
+    ----------
+    Rivera-Soto et al., Learning Universal Authorship Representations, EMNLP 2021, section 3.
+    """
+    from transformers import RobertaConfig, RobertaModel
+
+    # tensors only: no code is unpickled
+    from transformers.modeling_utils import load_state_dict
+
+    folder = Path(locate_model(name))
+    transformer = RobertaModel(RobertaConfig(**LUAR_BODY), add_pooling_layer=False)
+    path = folder / "config.json"
+    config = read_json(path)
+    with readable_file(path, "describes no LUAR"):
+        if config.get("use_memory_efficient_attention"):
+            raise file_error(path, "is of an attention with several heads, which is not read")
+        linear = nn.Linear(transformer.config.hidden_size, config["embedding_size"])
+    luar = nn.ModuleDict({"transformer": transformer, "linear": linear})
+
+    path = folder / "model.safetensors"
+    if not path.exists():
+        path = folder / "pytorch_model.bin"
+    with readable_file(path):
+        tensors = load_state_dict(path)
+    kept = {key: value for key, value in tensors.items() if not key.startswith(UNREAD_TENSORS)}
+    load_tensors(luar, kept, path)
+    return luar
+
+
+def model_parts(name: str) -> tuple[Any, nn.Linear | None]:
+    """Load a model in two parts: its transformer, and its last layer, or None where it has none.
+
+    Parameters
+    ----------
+    name : str
+        name or folder of the model
+
+    Raises
+    ------
+    ValueError
+        As :func:`helpers.tokens.pretrained_tokenizers.read_pretrained` and :func:`load_luar`.
+    """
+    from transformers import AutoModel
+
+    if is_luar(name):
+        luar = load_luar(name)
+        return luar["transformer"], luar["linear"]
+    model, about = read_pretrained(name, AutoModel, output_loading_info=True)
+    # transformers would begin with random numbers in place of missing weights
+    missing = sorted(key for key in about["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise file_error(locate_model(name), f"lacks the weights {missing[0]!r}")
+    return model, None

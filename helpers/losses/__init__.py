@@ -6,9 +6,8 @@ from. Losses know nothing of encoders, tokens or training steps.
 
 To add a loss, write it in a module of this room and add its line to ``LOSSES``. It is a function of
 embeddings, labels and settings, or, where it has parameters, an ``nn.Module`` made from (classes,
-dim) and settings. Names, types and defaults of the settings are read from its signature; a number
-must be 0 or more unless ``SETTING_BOUNDS`` says otherwise. Losses scale embeddings to unit length,
-except with the distance "raw".
+dim) and settings. Names, types, bounds and defaults of the settings are read from its signature.
+Losses scale embeddings to unit length, except with the distance "raw".
 
 A loss without parameters depends only on which labels are equal, not on their values, and, unless
 it is ``paired``, not on the order of the samples. Where a batch has nothing to learn from, such as
@@ -22,12 +21,13 @@ from functools import partial
 from inspect import isclass, signature
 from typing import Any, Literal
 
-from pydantic import Field, ValidationInfo, create_model, field_validator
+from pydantic import ValidationInfo, create_model, field_validator
 from torch import Tensor
 
 from ..core.parameters import Config
 from ..core.rooms import front_door
 from . import class_weights, pairwise
+from .arr import ARR
 
 LOSSES = {
     "triplet": pairwise.semihard_triplet,
@@ -50,31 +50,8 @@ RELEASED = {
     "arr": {"targets": "released"},  # sawatphol2022
 }
 
-# arguments of pydantic's Field for the settings that may not be 0
-SETTING_BOUNDS = {
-    "k": {"ge": 1},
-    "temperature": {"gt": 0},
-    "base_temperature": {"gt": 0},
-    "scale": {"gt": 0},
-}
-
-
-class ARRConfig(Config):
-    """Settings of ARR (sawatphol2022), :class:`helpers.topic.arr.ARR`.
-
-    Attributes
-    ----------
-    temperature : temperature of the softmax of teacher, student and topic model (Appendix A.4 tries
-        0.5, 0.1, 0.05, 0.01)
-    bias_temperature : temperature of the topic model, where it differs from ``temperature``; 1e6
-        makes its output uniform, so that ARR becomes plain distillation
-    targets : "paper", or "released" to reproduce the released code, see
-        :func:`helpers.topic.arr.released_targets`
-    """
-
-    temperature: float = Field(0.1, gt=0)
-    bias_temperature: float | None = Field(None, gt=0)
-    targets: Literal["paper", "released"] = "paper"
+# arguments of losses that are no settings
+GIVEN = ("embeddings", "labels", "classes", "dim", "teacher", "topic_bias")
 
 
 class LossConfig(Config):
@@ -82,7 +59,7 @@ class LossConfig(Config):
 
     Attributes
     ----------
-    name : one of LOSSES, or "arr"
+    name : one of LOSSES, or "arr", see :class:`helpers.losses.arr.ARR`
     settings : setting -> value; settings that are left out are filled in with their defaults
     """
 
@@ -95,7 +72,7 @@ class LossConfig(Config):
         # checks the settings of the loss, and fills in the defaults of those left out
         if "name" not in info.data:  # the name is unknown, and pydantic reports that already
             return settings
-        return _complete(info.data["name"], settings)
+        return complete_settings(info.data["name"], settings)
 
 
 def make_loss(
@@ -118,31 +95,33 @@ def make_loss(
     Raises
     ------
     ValueError
-        the name or a setting is unknown, a setting has a wrong type or is out of bounds, or a loss
-        with parameters lacks classes or dim
+        the name or a setting is unknown, or a setting has a wrong type or is out of bounds
     """
     if name not in LOSSES:
         raise ValueError(f"loss {name!r}: one of {', '.join(LOSSES)}")
-    settings = _complete(name, settings)
-    if not isclass(LOSSES[name]):
-        return partial(LOSSES[name], **settings)
-    if classes is None or dim is None:
-        raise ValueError(f"loss {name!r} learns a vector per author: it needs classes and dim")
-    return LOSSES[name](classes, dim, **settings)
+    settings = complete_settings(name, settings)
+    if isclass(LOSSES[name]):
+        return LOSSES[name](classes, dim, **settings)
+    return partial(LOSSES[name], **settings)
 
 
-def _complete(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Check settings against the signature of a loss, and add the defaults that are missing."""
-    if name == "arr":
-        return ARRConfig.of(settings, "loss 'arr'").model_dump()
+def complete_settings(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Check settings against the signature of a loss, and add the defaults that are missing.
+
+    Parameters
+    ----------
+    name : one of LOSSES, or "arr"
+    settings : setting -> value
+
+    Raises
+    ------
+    ValueError
+        a setting is unknown, or has a wrong type or is out of bounds
+    """
     fields = {}
-    for key, parameter in signature(LOSSES[name]).parameters.items():
-        if key in ("embeddings", "labels", "classes", "dim"):
-            continue
-        bounds = SETTING_BOUNDS.get(key, {"ge": 0})
-        if isinstance(parameter.default, bool | str):
-            bounds = {}
-        fields[key] = (parameter.annotation, Field(parameter.default, **bounds))
+    for key, parameter in signature({**LOSSES, "arr": ARR}[name]).parameters.items():
+        if key not in GIVEN:
+            fields[key] = (parameter.annotation, parameter.default)
     config = create_model(name, __base__=Config, **fields)
     return config.of(settings, f"loss {name!r}").model_dump()
 
@@ -150,7 +129,7 @@ def _complete(name: str, settings: dict[str, Any]) -> dict[str, Any]:
 __getattr__, __dir__ = front_door(
     __name__,
     {
-        ".inspection": ["acting_shares", "activation_bytes", "pair_gradients", "step_cost"],
+        ".inspection": ["activation_bytes", "pair_gradients", "step_cost"],
         ".pairwise": ["pair_masks", "pairwise_cosines"],
     },
 )

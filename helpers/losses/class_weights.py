@@ -6,12 +6,16 @@ khan2021 section 2.4 rejects them because K grows with the data, and uses one in
 """
 
 import math
+from typing import Annotated
 
 import torch
 import torch.nn.functional as nnf
+from pydantic import Field
 from torch import Tensor, nn
 
-from .pairwise import unit_vectors
+from .pairwise import Margin, Positive, unit_vectors
+
+Seed = Annotated[int, Field(ge=0)]
 
 
 class ArcFace(nn.Module):
@@ -36,7 +40,7 @@ class ArcFace(nn.Module):
     """
 
     def __init__(
-        self, classes: int, dim: int, margin: float = 0.5, scale: float = 64.0, seed: int = 0
+        self, classes: int, dim: int, margin: Margin = 0.5, scale: Positive = 64.0, seed: Seed = 0
     ):
         super().__init__()
         self.margin = margin
@@ -86,7 +90,7 @@ class SoftmaxCrossEntropy(nn.Module):
         training without this enlarges the common part until nothing else is left
     """
 
-    def __init__(self, classes: int, dim: int, seed: int = 0, centred: bool = False):
+    def __init__(self, classes: int, dim: int, seed: Seed = 0, centred: bool = False):
         super().__init__()
         self.centred = centred
         self.weight = nn.Parameter(torch.empty(classes, dim))

@@ -1,20 +1,15 @@
 """Measurements for notebook 04: which pairs a loss pulls together or pushes apart, and its cost."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 
-import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from ..tokens.batch import Batch
-from . import make_loss
-from .pairwise import pair_masks
 
 EXTRA_LENGTH = 1e-5  # coordinate of a unit vector on its extra axis; small, to leave cosines as is
-SMALLEST_GRADIENT = 1e-9  # a smaller derivative is an error of rounding
 
 
 def pair_gradients(loss: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
@@ -45,42 +40,6 @@ def pair_gradients(loss: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
     return by_pair * (1 + EXTRA_LENGTH**2) / EXTRA_LENGTH
 
 
-def acting_shares(losses: Iterable[str], embeddings: Tensor, authors: Tensor) -> pd.DataFrame:
-    """Measure on which share of the pairs of a batch each loss acts, that is, has a gradient.
-
-    Parameters
-    ----------
-    losses : names of losses without parameters, at their default settings
-    embeddings : (B, D), B samples of D coordinates
-    authors : (B,), the author of each sample
-
-    Returns
-    -------
-    A row for each loss, columns ``same-author pairs`` and ``pairs of strangers``, from 0 to 1
-    """
-    same, strangers = pair_masks(authors)
-    shares = {}
-    for name in losses:
-        loss = partial(make_loss(name), labels=authors)
-        acts = (pair_gradients(loss, embeddings).abs() > SMALLEST_GRADIENT).double()
-        shares[name] = {
-            "same-author pairs": acts[same].mean().item(),
-            "pairs of strangers": acts[strangers].mean().item(),
-        }
-    return pd.DataFrame(shares).T
-
-
-@contextmanager
-def kept_storages() -> Iterator[dict[int, int]]:
-    """Note the bytes of every storage that is kept for a backward pass, by its address.
-
-    Several views of one storage count once. Parameters are kept, too, where a gradient needs them.
-    """
-    storage_bytes = {}
-    with torch.autograd.graph.saved_tensors_hooks(partial(_note, storage_bytes), _unchanged):
-        yield storage_bytes
-
-
 def step_cost(
     loss: Callable[..., Tensor], batch: int, dim: int, classes: int, repeats: int = 3
 ) -> dict[str, float]:
@@ -106,22 +65,17 @@ def step_cost(
     labels = torch.randint(classes, (batch // 2,), generator=generator).repeat(2)
     weights = list(loss.parameters()) if isinstance(loss, nn.Module) else []
     optimizer = torch.optim.AdamW([embeddings, *weights], fused=True)
-
     seconds = []
     for _ in range(repeats + 1):
         optimizer.zero_grad()
         began = time.perf_counter()
-        with kept_storages() as storage_bytes:
-            value = loss(embeddings, labels)
+        value, kept_bytes = _forward(partial(loss, embeddings, labels), [embeddings, *weights])
         value.backward()
         optimizer.step()
         seconds.append(time.perf_counter() - began)
-
-    for tensor in (embeddings, *weights):  # not made by the forward pass
-        storage_bytes.pop(tensor.untyped_storage().data_ptr(), None)
     return {
         "seconds": min(seconds[1:]),  # the first step is slower, as it makes AdamW's averages
-        "kept_bytes": sum(storage_bytes.values()),
+        "kept_bytes": kept_bytes,
         # a weight, its gradient and the two averages of AdamW are equally large
         "parameter_bytes": 4 * sum(weight.nbytes for weight in weights),
     }
@@ -138,23 +92,29 @@ def activation_bytes(encoder: nn.Module, batch: Batch, mixed: bool = False) -> i
     mixed : whether it computes in bfloat16 where this loses little, as a training with the
         precision "bf16" does
     """
-    device = next(encoder.parameters()).device
-    with (
-        torch.autocast(device.type, torch.bfloat16, enabled=mixed),
-        kept_storages() as storage_bytes,
-    ):
-        encoder(batch.to(device))
-    for weights in encoder.parameters():
-        storage_bytes.pop(weights.untyped_storage().data_ptr(), None)
-    return sum(storage_bytes.values())
+    weights = list(encoder.parameters())
+    device = weights[0].device
+    with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
+        _, kept_bytes = _forward(partial(encoder, batch.to(device)), weights)
+    return kept_bytes
 
 
-def _note(storage_bytes: dict[int, int], tensor: Tensor) -> Tensor:
-    # called for each tensor that is kept for the backward pass; notes the size of its storage
+def _forward(forward, given):
+    """Call a function; return its value, and the bytes kept for the backward pass but ``given``.
+
+    Several views of one storage count once.
+    """
+    bytes_of_storage = {}
+    note = partial(_note, bytes_of_storage)
+    with torch.autograd.graph.saved_tensors_hooks(note, nn.Identity()):
+        value = forward()
+    for tensor in given:
+        bytes_of_storage.pop(tensor.untyped_storage().data_ptr(), None)
+    return value, sum(bytes_of_storage.values())
+
+
+def _note(bytes_of_storage, tensor):
+    # called for each tensor that is kept for the backward pass
     storage = tensor.untyped_storage()
-    storage_bytes[storage.data_ptr()] = storage.nbytes()
-    return tensor
-
-
-def _unchanged(tensor: Tensor) -> Tensor:
+    bytes_of_storage[storage.data_ptr()] = storage.nbytes()
     return tensor

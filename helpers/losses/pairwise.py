@@ -1,14 +1,18 @@
 """Losses of the pairs of samples of a batch, and the distances and pairs that they are made of."""
 
 from functools import partial
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 SHORTEST_LENGTH = 1e-6  # a shorter vector counts as 0: it is rounding, and has no direction
 Distance = Literal["euclidean", "cosine", "raw"]
-DISTANCES = get_args(Distance)
+# numbers that a setting may be
+Margin = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
 
 
 def pair_masks(labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -63,17 +67,10 @@ def pairwise_distances(embeddings: Tensor, distance: Distance = "euclidean") -> 
         distance of the vectors as they are, for encoders that do not normalise and for margins
         above 2, as in tyo2021 Table 2
 
-    Raises
-    ------
-    ValueError
-        the distance is unknown
-
     References
     ----------
     tyo2021 equations 4 and 5.
     """
-    if distance not in DISTANCES:  # possible where a loss is called without a config
-        raise ValueError(f"distance {distance!r}: one of {', '.join(DISTANCES)}")
     if distance == "raw":
         points = _precise(embeddings)
         return torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
@@ -95,8 +92,8 @@ def _precise(embeddings: Tensor) -> Tensor:
 def contrastive(
     embeddings: Tensor,
     labels: Tensor,
-    negative_margin: float = 0.5,
-    positive_margin: float = 0.0,
+    negative_margin: Margin = 0.5,
+    positive_margin: Margin = 0.0,
     distance: Distance = "cosine",
     squared_hinge: bool = False,
     paired: bool = False,
@@ -157,7 +154,7 @@ modified_contrastive = partial(
 
 
 def semihard_triplet(
-    embeddings: Tensor, labels: Tensor, margin: float = 0.2, distance: Distance = "euclidean"
+    embeddings: Tensor, labels: Tensor, margin: Margin = 0.2, distance: Distance = "euclidean"
 ) -> Tensor:
     """Compute the triplet loss with semi-hard negatives.
 
@@ -199,7 +196,7 @@ def semihard_triplet(
 
 
 def batch_hard_triplet(
-    embeddings: Tensor, labels: Tensor, margin: float = 0.2, distance: Distance = "euclidean"
+    embeddings: Tensor, labels: Tensor, margin: Margin = 0.2, distance: Distance = "euclidean"
 ) -> Tensor:
     """Compute the batch-hard triplet loss, with one triplet per anchor.
 
@@ -230,7 +227,7 @@ def batch_hard_triplet(
 
 
 def top_k(
-    embeddings: Tensor, labels: Tensor, k: int = 4, margin: float = 0.25, per_row: bool = True
+    embeddings: Tensor, labels: Tensor, k: Count = 4, margin: Margin = 0.25, per_row: bool = True
 ) -> Tensor:
     """Compute the top-k precision loss.
 
@@ -289,8 +286,8 @@ def _extreme(scores: Tensor, candidates: Tensor, count: Tensor, largest: bool) -
 def supervised_contrastive(
     embeddings: Tensor,
     labels: Tensor,
-    temperature: float = 0.1,
-    base_temperature: float | None = None,
+    temperature: Positive = 0.1,
+    base_temperature: Positive | None = None,
 ) -> Tensor:
     """Compute the supervised contrastive loss (SupCon) of Khosla et al. 2020, equation 2.
 

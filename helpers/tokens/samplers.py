@@ -10,12 +10,13 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import Field, model_validator
 from scipy import stats
 
 from ..core.parameters import Config, unknown
 from .batch import Batch, make_batch
-from .store import TokenStore, concat_ranges
+from .store import TokenStore
 
 # name -> distribution of x in 0..1; None where draw_sizes needs no x
 SIZES = {
@@ -76,7 +77,6 @@ class AuthorSampler(Sampler):
     max_posts : most posts of a sample
     sizes : name of the distribution of the number of posts in a sample; see :func:`draw_sizes`
     overlap : whether the samples of an author may share posts
-    reach_smallest : whether a sample may have as few as ``min_posts`` posts; see ``draw_sizes``
 
     References
     ----------
@@ -89,7 +89,6 @@ class AuthorSampler(Sampler):
     max_posts: int = Field(16, ge=1, le=10**4)
     sizes: Literal[tuple(SIZES)] = "beta31"
     overlap: bool = True
-    reach_smallest: bool = False
 
     @model_validator(mode="after")
     def _has_sizes(self):
@@ -97,41 +96,15 @@ class AuthorSampler(Sampler):
             raise ValueError(f"max_posts must be at least min_posts, {self.min_posts}")
         return self
 
-    def regrouped(self, samples_per_author: int, where: str = "sampler") -> "AuthorSampler":
-        """Return a sampler whose batches are as large, with another number of samples an author.
-
-        Parameters
-        ----------
-        samples_per_author : K, which must divide the size of a batch, else a ValueError
-        where : what gives the number, the start of an error's message
-        """
-        samples = self.authors_per_batch * self.samples_per_author
-        divides = type(samples_per_author) is int and samples_per_author > 0
-        if not divides or samples % samples_per_author:
-            raise ValueError(
-                f"{where} {samples_per_author!r} must divide the {samples} samples of a batch"
-            )
-        settings = self.model_dump() | {
-            "authors_per_batch": samples // samples_per_author,
-            "samples_per_author": samples_per_author,
-        }
-        return self.of(settings, where)
-
     def _draw(self, store, rng):
         samples = self.samples_per_author
         authors = _eligible_authors(store, 1 if self.overlap else samples)
         authors = _draw_authors(authors, self.authors_per_batch, rng)
-        sizes = draw_sizes(
-            self.sizes,
-            len(authors) * samples,
-            rng,
-            self.min_posts,
-            self.max_posts,
-            self.reach_smallest,
-        ).reshape(len(authors), samples)
-
+        bounds = (self.min_posts, self.max_posts)
+        sizes = draw_sizes(self.sizes, len(authors) * samples, rng, *bounds)
         begin = store.author_offsets[authors]
         available = store.author_offsets[authors + 1] - begin
+        sizes = sizes.reshape(-1, samples)
         first, count = draw_windows(available, sizes, rng, self.overlap)
         first += begin[:, None]
         authors = np.repeat(authors, samples)
@@ -221,108 +194,60 @@ class TopicSampler(DocumentSampler):
 
     def bind(self, store: TokenStore) -> Callable[[np.random.Generator], Batch]:
         """Return a function that samples a batch; ValueError where no two authors share a topic."""
-        return partial(self._draw, store, TopicCells(store, self.samples_per_author))
-
-    def _draw(self, store, cells, rng):
-        chosen = cells.draw(self.authors_per_batch, self.topics_per_batch, rng)
-        first = cells.posts[cells.begin[chosen] + rng.integers(cells.count[chosen])]
-        authors = cells.author[chosen]
-        more = _more_documents(store, authors, first, self.samples_per_author - 1, rng)
-        posts = np.column_stack([first, more]).ravel()
-        return self._gather(store, np.repeat(authors, self.samples_per_author), posts, 1, rng)
-
-
-class TopicCells:
-    """List the posts of each author on each topic: a cell, sorted by topic, then author.
-
-    "Other", the last row of the topic list, does not count as a topic that authors share. Making
-    this takes about 90 bytes of memory per post, and keeping it 8 per post and 24 per cell.
-
-    Parameters
-    ----------
-    store : the token store
-    samples : fewest posts of an author
-
-    Raises
-    ------
-    ValueError
-        no two authors with so many posts share a topic
-    """
-
-    def __init__(self, store: TokenStore, samples: int):
         posts_of_author = store.posts_per_author()
         author = np.repeat(np.arange(store.authors), posts_of_author)
-        has_topic = store.topic != len(store.meta["topics"])
-        posts = np.flatnonzero((posts_of_author[author] >= samples) & has_topic)
-
-        cell = store.topic[posts].astype(np.int64) * store.authors + author[posts]
-        order = np.argsort(cell, kind="stable")
-        self.posts = posts[order]  # sorted by cell
-        cells, self.begin, self.count = np.unique(
-            cell[order], return_index=True, return_counts=True
-        )
-        topic, self.author = np.divmod(cells, store.authors)
-
-        _, begin, authors_of_topic = np.unique(topic, return_index=True, return_counts=True)
-        is_shared = authors_of_topic > 1
-        # one value per shared topic: where its cells begin, and how many cells it has
-        self.topic_begin = begin[is_shared]
-        self.topic_count = authors_of_topic[is_shared]
-        if not len(self.topic_begin):
+        # the row after the last topic is "other", which is none that authors share
+        is_listed = store.topic != len(store.meta["topics"])
+        is_able = is_listed & (posts_of_author[author] >= self.samples_per_author)
+        authors = pd.Series(author[is_able]).groupby(store.topic[is_able]).unique()
+        shared = authors[authors.str.len() > 1]
+        if shared.empty:
             raise ValueError(
-                f"{store.folder}: no two authors of {samples} posts or more share a topic"
+                f"{store.folder}: no two authors of {self.samples_per_author} posts or more share "
+                "a topic"
             )
+        return partial(self._draw, store, shared)
 
-    def draw(self, authors: int, topics: int, rng: np.random.Generator) -> np.ndarray:
-        """Sample cells of different authors, at least two cells of each topic that is used.
+    def _draw(self, store, authors_of_topic, rng):
+        topic_of_author = self._choose_authors(authors_of_topic, rng)
+        cells = []  # the posts of each author on the topic
+        for author, topic in topic_of_author.items():
+            begin, end = store.author_offsets[author : author + 2]
+            cells.append(begin + np.flatnonzero(store.topic[begin:end] == topic))
+        numbers = rng.integers([len(cell) for cell in cells])
+        documents = []
+        for author, cell, number in zip(topic_of_author, cells, numbers):
+            first = cell[number]
+            posts = np.arange(*store.author_offsets[author : author + 2])
+            # 0 for other topics, which are wanted most, 1 for the same topic, 2 for the first post
+            rank = np.select([posts == first, np.isin(posts, cell)], [2, 1], 0)
+            # lexsort sorts by its last key first: by rank, then at random
+            order = np.lexsort([rng.random(len(posts)), rank])
+            documents += [first, *posts[order[: self.samples_per_author - 1]]]
+        authors = np.repeat(list(topic_of_author), self.samples_per_author)
+        return self._gather(store, authors, np.array(documents), 1, rng)
 
-        Parameters
-        ----------
-        authors : wanted number of cells, one per author
-        topics : wanted number of topics; more are used where these have too few authors
-        rng : source of the random choice
-
-        Returns
-        -------
-        numbers of the cells, at most ``authors``
-        """
+    def _choose_authors(self, authors_of_topic, rng):
+        """Return the topic of each chosen author, at least two authors of each topic."""
         # sorting by log(weight) + Gumbel noise gives the order in which topics come out if they are
         # sampled one after the other, without replacement, with these weights
-        order = np.argsort(-np.log(self.topic_count) - rng.gumbel(size=len(self.topic_count)))
-        topics = min(topics, len(order))
-        cells = np.empty(0, np.int64)
-        missing = authors
+        weights = authors_of_topic.str.len().to_numpy()
+        order = np.argsort(-np.log(weights) - rng.gumbel(size=len(weights)))
+        n_topics = min(self.topics_per_batch, len(order))
+        topic_of_author = {}
         # go through the topics a second time, for authors who are still missing
-        for number, topic in enumerate(np.tile(order, 2)):
-            free = self.topic_begin[topic] + np.arange(self.topic_count[topic])
-            free = free[~np.isin(self.author[free], self.author[cells])]
-            share = max(math.ceil(missing / max(topics - number, 1)), 2)
-            if missing - share == 1:
-                share = missing  # else the last author would be alone on the next topic
-            if len(free) > 1:
-                new_cells = rng.choice(free, min(share, len(free)), replace=False)
-                cells = np.concatenate([cells, new_cells])
-            missing = authors - len(cells)
+        for number, topic in enumerate(authors_of_topic.index[np.tile(order, 2)]):
+            missing = self.authors_per_batch - len(topic_of_author)
             if missing < 2:
                 break
-        return cells
-
-
-def _more_documents(store, authors, first, count, rng):
-    """Sample (P, count) more posts of P authors, if possible on other topics than the first.
-
-    ``first`` (P,) are the posts that the authors already have, which are not sampled again.
-    """
-    begin = store.author_offsets[authors]
-    posts, offsets = concat_ranges(begin, store.author_offsets[authors + 1] - begin)
-    row = np.repeat(np.arange(len(authors)), np.diff(offsets))
-    is_first = posts == first[row]
-    same_topic = store.topic[posts] == store.topic[first][row]
-    # 0 for other topics, which are wanted most, 1 for the same topic, 2 for the first post
-    rank = np.select([is_first, same_topic], [2, 1], 0)
-    # lexsort sorts by its last key first: by row, then by rank, then at random
-    order = np.lexsort([rng.random(len(posts)), rank, row])
-    return posts[order][offsets[:-1, None] + np.arange(count)]
+            wanted = max(math.ceil(missing / max(n_topics - number, 1)), 2)
+            if missing - wanted == 1:
+                wanted = missing  # else the last author would be alone on the next topic
+            free = np.setdiff1d(authors_of_topic[topic], list(topic_of_author))
+            if len(free) > 1:
+                new_authors = rng.choice(free, min(wanted, len(free)), replace=False)
+                topic_of_author |= dict.fromkeys(new_authors.tolist(), topic)
+        return topic_of_author
 
 
 SAMPLERS: dict[str, type[Sampler]] = {
@@ -346,9 +271,9 @@ def sampler_config(settings: dict[str, Any], where: str = "sampler") -> Sampler:
     ValueError
         a setting is unknown, or is not one of this kind, or has a wrong value
     """
-    kind = settings.get("kind", "authors")
+    kind = str(settings.get("kind", "authors"))
     if kind not in SAMPLERS:
-        raise ValueError(f"{where}: {unknown([str(kind)], SAMPLERS, 'kind')}")
+        raise ValueError(f"{where}: {unknown([kind], SAMPLERS, 'kind')}")
     return SAMPLERS[kind].of(settings, where)
 
 
@@ -440,7 +365,6 @@ def draw_sizes(
     rng: np.random.Generator,
     min_posts: int = 1,
     max_posts: int = 16,
-    reach_smallest: bool = False,
 ) -> np.ndarray:
     """Choose random sample sizes ``R + ceil(x (S - R))``, with R min_posts and S max_posts.
 
@@ -452,8 +376,6 @@ def draw_sizes(
     rng : source of the random numbers
     min_posts : R, the lower bound; as x > 0, the printed formula never gives R itself unless R = S
     max_posts : S, the largest size
-    reach_smallest : use ``R + floor(x (S - R + 1))`` instead, which can give R; ignored for
-        "poisson16" and "fixed"
 
     Returns
     -------
@@ -466,10 +388,7 @@ def draw_sizes(
         return rng.choice(support, count, p=weight)
 
     x = SIZES[sizes].ppf(rng.random(count))
-    more = max_posts - min_posts
-    if reach_smallest:
-        return min_posts + np.minimum(np.floor(x * (more + 1)), more).astype(np.int64)
-    return min_posts + np.ceil(x * more).astype(np.int64)
+    return min_posts + np.ceil(x * (max_posts - min_posts)).astype(np.int64)
 
 
 def _poisson16(min_posts, max_posts):

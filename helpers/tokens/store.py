@@ -7,7 +7,7 @@
 ``time.i64``            (posts): seconds since 1970, UTC
 ``topic.u16``           (posts): row of the topic list, the last row = other
 ``author_offsets.i64``  (authors + 1): where each author's posts begin
-``store.json``          sizes, topics, fingerprint of its sources, checksums
+``store.json``          topics, fingerprint of its sources, checksums
 ``authors.parquet``     the authors' names, in order
 ======================  ======================================================
 
@@ -138,14 +138,11 @@ def open_store(folder: str | Path) -> TokenStore:
         a file is missing or damaged, or the store was not finished
     """
     folder = Path(folder)
-    description = folder / "store.json"
-    meta = read_json(description)
-    with readable_file(description):
-        checksums = dict(meta["sha256"])
+    meta = read_json(folder / "store.json")
     for path in _paths(folder):
         with readable_file(path):
-            if file_checksum(path) != checksums.get(path.name):
-                raise file_error(path, f"is not the file that {description.name} describes")
+            if file_checksum(path) != meta["sha256"][path.name]:
+                raise file_error(path, "is not the file that store.json describes")
     arrays = {name: _map_array(_array_path(folder, name), FILES[name]) for name in FILES}
     return TokenStore(folder, meta, **arrays)
 
@@ -212,14 +209,8 @@ def subset(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenSt
     """
     begin = store.post_offsets[posts]
     source, post_offsets = concat_ranges(begin, store.post_offsets[posts + 1] - begin)
-    return with_arrays(
-        store,
-        "taken",
-        posts,
-        tokens=store.tokens[source],
-        post_offsets=post_offsets,
-        author_offsets=offsets,
-    )
+    arrays = {"post_offsets": post_offsets, "author_offsets": offsets}
+    return with_arrays(store, "taken", posts, tokens=store.tokens[source], **arrays)
 
 
 def join_stores(stores: Sequence[TokenStore]) -> TokenStore:
@@ -235,32 +226,25 @@ def join_stores(stores: Sequence[TokenStore]) -> TokenStore:
     Raises
     ------
     ValueError
-        the vocabularies differ in size, or there is no store
+        the vocabularies differ in size
     """
-    if not stores:
-        raise ValueError("join_stores needs a store")
     first = stores[0]
     if len(stores) == 1:
         return first
     vocabularies = sorted({store.meta["vocabulary"] for store in stores})
     if len(vocabularies) > 1:
         raise ValueError(f"stores with vocabularies of {vocabularies} tokens cannot be joined")
-    arrays = {
-        name: np.concatenate([getattr(store, name) for store in stores])
-        for name in ("tokens", "hour", "time")
-    }
+    arrays = {}
+    for name in ("tokens", "hour", "time"):
+        arrays[name] = np.concatenate([getattr(store, name) for store in stores])
     last_topic = len(first.meta["topics"])  # the row of "other"
     arrays["topic"] = np.concatenate([np.minimum(store.topic, last_topic) for store in stores])
     for name in ("post_offsets", "author_offsets"):
         counts = [np.diff(getattr(store, name)) for store in stores]
         arrays[name] = np.append(0, np.concatenate(counts).cumsum())
-    about = {
-        "fingerprint": fingerprint_of(*(store.meta["fingerprint"] for store in stores)),
-        "posts": len(arrays["hour"]),
-        "authors": len(arrays["author_offsets"]) - 1,
-        "tokens": len(arrays["tokens"]),
-    }
-    return replace(first, folder=first.folder / "joined", meta=first.meta | about, **arrays)
+    fingerprint = fingerprint_of(*(store.meta["fingerprint"] for store in stores))
+    meta = first.meta | {"fingerprint": fingerprint}
+    return replace(first, folder=first.folder / "joined", meta=meta, **arrays)
 
 
 def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] = ()) -> list[str]:
@@ -275,8 +259,7 @@ def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] 
     """
     query = "select topic from read_parquet(?) group by topic order by count(*) desc, topic limit ?"
     rows = duckdb.execute(query, [str(posts), max_topics]).fetchall()
-    topics = [*known, *(topic for (topic,) in rows)]
-    return list(dict.fromkeys(topics))
+    return list(dict.fromkeys([*known, *(topic for (topic,) in rows)]))
 
 
 def run_serially(function: Callable, jobs: list[tuple]) -> None:
@@ -332,12 +315,12 @@ def build_store(
         (folder / "store.json").unlink(missing_ok=True)
         parts = folder / "parts" / fingerprint
         make_folder(parts)
-        groups = range(pq.ParquetFile(posts).num_row_groups)
-        paths = [parts / f"{group:06d}.npz" for group in groups]
+        paths = [
+            parts / f"{group:06d}.npz" for group in range(pq.ParquetFile(posts).num_row_groups)
+        ]
         topic_row = {topic: row for row, topic in enumerate(topics)}
         run_jobs(partial(_encode_part, posts, encode, topic_row), list(enumerate(paths)))
-        sizes = _join_parts(folder, paths)
-        if not sizes["authors"]:
+        if not _join_parts(folder, paths):
             raise ValueError(f"{posts} holds no posts")
         # removed before store.json is written: once it is there, no later run would remove them
         shutil.rmtree(parts.parent)
@@ -348,7 +331,7 @@ def build_store(
             "topics": topics,
             "sha256": {path.name: file_checksum(path) for path in _paths(folder)},
         }
-        write_json(folder / "store.json", meta | sizes)
+        write_json(folder / "store.json", meta)
         note(folder)
         return open_store(folder)
 
@@ -378,18 +361,18 @@ def _encode_part(posts, encode, topic_row, group, path):
     write_checksum(path)
 
 
-def _join_parts(folder, paths, posts=0, tokens=0):
-    """Join parts to the files of a store, and write the names of their authors.
+def _join_parts(folder, paths):
+    """Join parts to the files of a store; return the names of their authors, written there, too.
 
-    ``posts`` and ``tokens`` are the numbers of those before the first part. Returns the sizes of
-    the store; ValueError where a part begins with an author who comes before the last one of the
-    part before.
+    ValueError where a part begins with an author who comes before the last one of the part before.
     """
     for name in FILES:
         _array_path(folder, name).write_bytes(b"")
         make_private(_array_path(folder, name))
-    _append(folder, "post_offsets", [tokens])
+    _append(folder, "post_offsets", [0])
     names = []
+    posts = 0
+    tokens = 0
     for path in paths:
         with readable_file(path), np.load(path) as file:
             part = dict(file)
@@ -408,7 +391,7 @@ def _join_parts(folder, paths, posts=0, tokens=0):
     _append(folder, "author_offsets", [posts])
     with atomic_write(folder / "authors.parquet") as temporary:
         pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
-    return {"posts": posts, "authors": len(names), "tokens": tokens}
+    return names
 
 
 def _append(folder, name, values):

@@ -72,6 +72,8 @@ USUAL_CHARACTERS = {
     "ı": "i",
 }
 LAST_SPELT = 0x1FFFF  # beyond are rare ideographs, which have no spelling
+# what SentencePiece says of too few texts
+LARGEST_VOCABULARY = re.compile(r"set it to a value <= (\d+)")
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
 
 
@@ -156,9 +158,10 @@ class SentencePiece(Tokenizer):
                 minloglevel=2,
             )
         except RuntimeError as error:
+            hint = LARGEST_VOCABULARY.search(str(error))
+            advice = f"take {hint[1]} or fewer" if hint else "take more texts, or another number"
             raise ValueError(
-                f"SentencePiece cannot learn {vocabulary} tokens from these texts: "
-                f"{_what_would_do(str(error))}"
+                f"SentencePiece cannot learn {vocabulary} tokens from these texts: {advice}"
             ) from None
         return cls(model.getvalue())
 
@@ -239,20 +242,6 @@ def _base_letters(character):
     return "".join(part for part in parts if not unicodedata.combining(part))
 
 
-def _what_would_do(reason):
-    """Say in plain words what lets a training succeed; ``reason`` is SentencePiece's own."""
-    highest = re.search(r"set it to a value <= (\d+)", reason)
-    lowest = re.search(r"smaller than required_chars. \d+ vs (\d+)", reason)
-    if highest and int(highest[1]) >= MIN_VOCABULARY:
-        return f"take a vocabulary of {highest[1]} or fewer, or more texts"
-    if lowest:
-        return f"they hold more letters than that: take a vocabulary of {lowest[1]} or more"
-    return (
-        "they are too few or too alike for any vocabulary: take more texts, or the tokenizer "
-        '"bytes", which learns nothing'
-    )
-
-
 class Bytes(Tokenizer):
     """Raw UTF-8 bytes: 256 ids, nothing to train.
 
@@ -263,6 +252,7 @@ class Bytes(Tokenizer):
 
     kind = "bytes"
     vocabulary = 256
+    fingerprint = "bytes"
 
     def __init__(self, model: bytes = b""):
         self.model = model
@@ -325,22 +315,6 @@ class HuggingFace(Tokenizer):
         """Return the tokens of a text as strings, as the model's vocabulary spells them."""
         return self._tokenizer.encode(text, add_special_tokens=False).tokens
 
-    def cut(self, text: str, max_tokens: int) -> str:
-        """Return a text up to the end of its first ``max_tokens`` tokens, as it was written.
-
-        Decoding the ids instead could lose its case.
-
-        Parameters
-        ----------
-        text : a post
-        max_tokens : number of tokens to keep at most
-        """
-        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        if len(offsets) <= max_tokens:
-            return text
-        _, end = offsets[max_tokens - 1]
-        return text[:end]
-
 
 TOKENIZERS: dict[str, type[Tokenizer]] = {
     "sentencepiece": SentencePiece,
@@ -367,11 +341,11 @@ def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
 def prepare_text(
     folder: str | Path,
     kind: str,
-    vocabulary: int,
-    posts: str | Path,
+    vocabulary: int = 0,
+    posts: str | Path = "",
     sentences: int = 100_000,
     seed: int = 0,
-    pretrained_model: str = "minilm",
+    model: str = "minilm",
 ) -> Tokenizer:
     """Make a tokenizer and save it in a folder, or load the saved one where it is up to date.
 
@@ -386,7 +360,7 @@ def prepare_text(
     posts : path of the posts table to train on, that of the training split
     sentences : most posts to train on, sampled at random
     seed : seed of this sample
-    pretrained_model : name of the model whose tokenizer the kind "huggingface" is, see
+    model : name of the model whose tokenizer the kind "huggingface" is, see
         :mod:`helpers.tokens.pretrained_tokenizers`
 
     Raises
@@ -398,8 +372,8 @@ def prepare_text(
     if kind not in TOKENIZERS:
         raise ValueError(f"tokenizer {kind!r}: one of {', '.join(TOKENIZERS)}")
     folder = Path(folder)
-    model = b""
     made_of = [VERSION, kind]
+    model_bytes = b""
     if kind == "sentencepiece":
         if not MIN_VOCABULARY <= vocabulary <= 2**16:
             raise ValueError(
@@ -407,20 +381,19 @@ def prepare_text(
             )
         made_of += [vocabulary, sentences, seed, file_fingerprint(posts)]
     if kind == "huggingface":
-        model = pretrained_tokenizers.tokenizer_file(pretrained_model)
-        made_of.append(model)
+        model_bytes = pretrained_tokenizers.tokenizer_file(model)
+        made_of.append(model_bytes)
     fingerprint = fingerprint_of(*made_of)
     with folder_lock(folder.parent):
-        if is_current(folder / "tokenizer.json", fingerprint):
-            with suppress(ValueError):  # a damaged tokenizer is made again
+        with suppress(ValueError):  # a damaged tokenizer is made again
+            if is_current(folder / "tokenizer.json", fingerprint):
                 tokenizer = load_tokenizer(folder)
                 note(folder)
                 return tokenizer
-
         if kind == "sentencepiece":
             tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
         else:
-            tokenizer = TOKENIZERS[kind](model)
+            tokenizer = TOKENIZERS[kind](model_bytes)
         tokenizer.fingerprint = fingerprint
         with atomic_write(folder) as partial:
             partial.mkdir()
@@ -459,13 +432,9 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     folder = Path(folder)
     description = read_json(folder / "tokenizer.json")
     path = folder / "tokenizer.model"
-    with readable_file(folder / "tokenizer.json"):
-        kind = TOKENIZERS[description["kind"]]
-        checksum = description["sha256"]
-        fingerprint = description["fingerprint"]
     with readable_file(path):
-        if file_fingerprint(path) != checksum:
+        if file_fingerprint(path) != description["sha256"]:
             raise file_error(path)
-        tokenizer = kind(path.read_bytes())
-    tokenizer.fingerprint = fingerprint
+        tokenizer = TOKENIZERS[description["kind"]](path.read_bytes())
+    tokenizer.fingerprint = description["fingerprint"]
     return tokenizer

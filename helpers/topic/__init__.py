@@ -10,7 +10,7 @@ from ..core.rooms import front_door
 __getattr__, __dir__ = front_door(
     __name__,
     {
-        ".arr": [
+        "..losses.arr": [
             "arr_loss",
             "bias_of_batch",
             "bias_of_batches",
@@ -20,19 +20,14 @@ __getattr__, __dir__ = front_door(
         ".cross_topic": [
             "compare_systems",
             "compared_pairs",
-            "fit_topic_baseline",
             "gains_over_base",
-            "mean_costs",
             "measure_retrieval",
-            "open_trained",
-            "protocol_name",
             "system_names",
             "with_chance_level",
         ],
         ".distillation": ["train_with_students"],
         ".erasure": ["Erased", "LeaceEraser"],
-        ".masking": ["frequent_words", "mask_text"],
+        ".masking": ["frequent_words", "mask_documents", "mask_text"],
         ".probes": ["disjoint_samples", "probe_encoder"],
-        ".topic_corpus": ["make_corpus"],
     },
 )

@@ -1,18 +1,22 @@
 """The training of ARR: base encoders first, then their students (sawatphol2022 section 2)."""
 
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from ..encoders.base import Encoder
-from ..training.experiment import Experiment, Trained, dev_recall, run_experiment, select_best
-from .arr import ARR
-from .topic_corpus import TopicCorpus
+from ..evaluation.ranking import evaluate_retrieval, retrieval_trials
+from ..losses.arr import ARR
+from ..tokens.document_sets import Documents
+from ..tokens.store import TokenStore
+from ..training.experiment import Experiment, Trained, run_experiment
 
 
 def train_with_students(
     bases: dict[str, list[Experiment]],
     students: dict[str, list[Experiment]],
-    corpus: TopicCorpus,
+    documents: Documents,
     topic_bias: Encoder,
     models: Path,
     seed: int = 0,
@@ -25,8 +29,8 @@ def train_with_students(
     ----------
     bases, students : dict of str to list of Experiment
         by name a list of experiments, of which the best on dev is kept
-    corpus : TopicCorpus
-        one with parts ``train`` and ``dev``
+    documents : Documents
+        documents with the splits ``train`` and ``dev``
     topic_bias : Encoder
         H, the frozen model that knows topics only
     models : Path
@@ -38,18 +42,49 @@ def train_with_students(
     -------
     The trained encoders by the names ``<base>`` and ``<base>_<student>``.
     """
-    stores = {"train": corpus.stores["train"], "dev": corpus.stores["dev"], "models": models}
-    first_experiment = next(iter(bases.values()))[0]
-    score = dev_recall(stores["dev"], first_experiment.sampler.max_tokens)
+    stores = (documents.stores["train"], documents.stores["dev"], models)
     trained = {}
-    for base, base_experiments in bases.items():
-        teacher = select_best(base_experiments, seed, partial(run_experiment, **stores), score)
+    for base, experiments in bases.items():
+        teachers = [
+            run_experiment(_seeded(experiment, seed), *stores) for experiment in experiments
+        ]
+        teacher = best_on_dev(teachers, documents.stores["dev"])
         trained[base] = teacher
-        train_student = partial(_distil, teacher=teacher, topic_bias=topic_bias, **stores)
-        for student, experiments in students.items():
-            name = f"{base}_{student}"
-            trained[name] = select_best(experiments, seed, train_student, score)
+        for student, lessons in students.items():
+            pupils = [
+                _distil(_seeded(lesson, seed), teacher, topic_bias, *stores) for lesson in lessons
+            ]
+            trained[f"{base}_{student}"] = best_on_dev(pupils, documents.stores["dev"])
     return trained
+
+
+def _seeded(experiment, seed):
+    return experiment.model_copy(update={"seed": seed})
+
+
+def best_on_dev(trainings: Sequence[Trained], dev: TokenStore) -> Trained:
+    """Return the training with the highest R@8 on dev; the first wins a tie.
+
+    Parameters
+    ----------
+    trainings : sequence of Trained
+        one or more trainings; a single one is not scored
+    dev : TokenStore
+        store in which each post is a document
+
+    References
+    ----------
+    sawatphol2022 Appendix A.4.
+    """
+    if len(trainings) == 1:
+        return trainings[0]
+    trials = retrieval_trials(dev)
+    recalls = []
+    for trained in trainings:
+        max_tokens = trained.experiment.sampler.max_tokens
+        metrics, *_ = evaluate_retrieval(trained.encoder, trials, max_tokens, resamples=0)
+        recalls.append(metrics.value["R@8"])
+    return trainings[np.argmax(recalls)]
 
 
 def _distil(experiment, teacher, topic_bias, train, dev, models):

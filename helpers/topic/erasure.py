@@ -20,7 +20,7 @@ from typing import Self
 
 import numpy as np
 import torch
-from scipy import sparse
+from sklearn.preprocessing import normalize
 from torch import Tensor
 
 from ..encoders.base import Encoder, embed
@@ -46,10 +46,8 @@ class LeaceEraser:
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
         """Return r of vectors (N, D), scaled to unit length, float32; a zero r(x) stays zero."""
-        erased = (np.asarray(vectors, np.float64) - self.mean) @ self.kept.T + self.mean
-        length = np.linalg.norm(erased, axis=1, keepdims=True)
-        unit = np.divide(erased, length, out=np.zeros_like(erased), where=length > 0)
-        return unit.astype(np.float32)
+        erased = (vectors - self.mean) @ self.kept.T + self.mean
+        return normalize(erased).astype(np.float32)
 
     @classmethod
     def fit(cls, vectors: np.ndarray, labels: Sequence) -> Self:
@@ -65,15 +63,12 @@ class LeaceEraser:
         Raises
         ------
         ValueError
-            If vectors are sparse, or if fewer than two labels differ.
+                If fewer than two labels differ.
         """
-        if sparse.issparse(vectors):
-            raise ValueError(f"vectors {vectors.shape} are sparse: an erasure needs dense ones")
         names, codes = np.unique(np.asarray(labels).astype(str), return_inverse=True)
         if len(names) < 2:
             raise ValueError(f"{len(names)} different labels in {len(codes)} rows: need at least 2")
-        vectors = np.asarray(vectors, np.float64)
-        mean = vectors.mean(0)
+        mean = vectors.mean(0, dtype=np.float64)
         centred = vectors - mean
         one_hot = np.eye(len(names))[codes]
 

@@ -6,26 +6,17 @@ digits, with apostrophes inside. Words are counted and compared in lower case. A
 cleaning, such as "@url", is never masked and never counted.
 """
 
-import heapq
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..cleaning.text import WORD
-from ..core.artifacts import atomic_write
-from ..core.progress import progress_bar
-from ..corpus.posts_table import ROW_GROUP_POSTS
+from ..core.artifacts import fingerprint_of
+from ..tokens.document_sets import Documents
 
-# what replaces what in a masked word: "don't4u2" becomes "***'*#*#" (multiple) or "*'*#*#" (single)
-MARKS = {
-    "multiple": ((re.compile(r"\d"), "#"), (re.compile(r"[^\W\d_]"), "*")),
-    "single": ((re.compile(r"\d+"), "#"), (re.compile(r"[^\W\d_]+"), "*")),
-}
+# what is masked at once: "don't4u2" becomes "***'*#*#" (multiple) or "*'*#*#" (single)
+RUNS = {"multiple": "", "single": "+"}
 
 
 def frequent_words(texts: Iterable[str], k: int) -> frozenset[str]:
@@ -43,8 +34,8 @@ def frequent_words(texts: Iterable[str], k: int) -> frozenset[str]:
     counts = Counter()
     for text in texts:
         counts.update(word[0].lower() for word in WORD.finditer(text) if not word[1])
-    by_frequency = [(-count, word) for word, count in counts.items()]
-    return frozenset(word for _, word in heapq.nsmallest(k, by_frequency))
+    by_frequency = sorted(counts, key=lambda word: (-counts[word], word))
+    return frozenset(by_frequency[:k])
 
 
 def mask_text(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
@@ -59,50 +50,34 @@ def mask_text(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
     kind : str
         "multiple" (DV-MA): each letter becomes ``*`` and each digit ``#``; "single" (DV-SA): each
         run of them does
-
-    Raises
-    ------
-    ValueError
-        If the kind is another.
     """
-    if kind not in MARKS:
-        raise ValueError(f"kind {kind!r}: one of {', '.join(MARKS)}")
-    return WORD.sub(partial(_mask_word, keep=keep, marks=MARKS[kind]), text)
+    return WORD.sub(partial(_mask_word, keep=keep, run=RUNS[kind]), text)
 
 
 # the replacement of one match of WORD, whose group 1 is a placeholder
-def _mask_word(match, keep, marks):
+def _mask_word(match, keep, run):
     word = match[0]
-    is_placeholder = match[1] is not None
-    if is_placeholder or word.lower() in keep:
+    if match[1] is not None or word.lower() in keep:
         return word
-    for pattern, mark in marks:
-        word = pattern.sub(mark, word)
-    return word
+    without_digits = re.sub(rf"\d{run}", "#", word)
+    return re.sub(rf"[^\W\d_]{run}", "*", without_digits)
 
 
-def mask_posts(posts_path: str | Path, out_path: str | Path, change: Callable[[str], str]) -> None:
-    """Write a copy of a posts table in which every text is changed.
-
-    Columns and order stay. After an error ``out_path`` is as it was before.
+def mask_documents(documents: Documents, keep: frozenset[str], max_tokens: int) -> Documents:
+    """Return documents with stores of texts that are cut, with most words masked (DV-SA).
 
     Parameters
     ----------
-    posts_path : str or Path
-        posts table to read
-    out_path : str or Path
-        posts table to write, which may be the same file
-    change : callable
-        returns the new text of a text, such as ``partial(mask_text, keep=words)``
+    documents : Documents
+        the documents, whose tables stay as they are
+    keep : frozenset of str
+        words that stay, lower-cased
+    max_tokens : int
+        L: a text is cut to its first L tokens before it is masked
     """
-    posts = pq.read_table(posts_path)
-    texts = progress_bar(posts["text"].to_pylist(), desc="masking", unit="post")
-    changed = pa.array([change(text) for text in texts], posts.field("text").type)
-    column = posts.schema.get_field_index("text")
-    with atomic_write(out_path) as path:
-        pq.write_table(
-            posts.set_column(column, posts.field("text"), changed),
-            path,
-            ROW_GROUP_POSTS,
-            compression="zstd",
-        )
+    change = partial(_cut_and_mask, documents.tokenizer, keep=keep, max_tokens=max_tokens)
+    return documents.changed(change, fingerprint_of(sorted(keep), max_tokens))
+
+
+def _cut_and_mask(tokenizer, text, keep, max_tokens):
+    return mask_text(tokenizer.cut(text, max_tokens), keep, "single")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from scipy.special import logit
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
@@ -26,7 +27,7 @@ from ..evaluation.bootstrap import (
 )
 from ..sources.demo_writer import PAIRS, TRAITS
 from ..tokens.batch import Samples
-from .topic_corpus import TopicCorpus
+from ..tokens.document_sets import Documents
 
 RESAMPLES = 1000  # bootstrap resamples of rows
 # penalties of the ridge, of which each target variable gets the best by leave-one-out on its rows
@@ -56,12 +57,11 @@ def fit_class_probe(
     Columns ``value``, ``low``, ``high`` (NaN without an interval). Rows ``accuracy``, and
     ``majority``: the accuracy of always answering the most frequent class of the fitted rows.
     """
-    vectors, classes = train
+    vectors, classes = _shuffled(train, control)
     test_vectors, test_classes = test
-    classes = _shuffled(classes, control)
     probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000))
     right = probe.fit(vectors, classes).predict(test_vectors) == test_classes
-    majority = DummyClassifier().fit(vectors, classes).score(test_vectors, test_classes)
+    majority = DummyClassifier().fit(vectors, classes).score(*test)
     accuracy = bootstrap_means({"accuracy": right}, authors)
     return pd.concat([accuracy, metric_table({"majority": majority})])
 
@@ -82,34 +82,23 @@ def fit_value_probe(train: Rows, test: Rows, control: int | None = None) -> pd.D
     Columns ``value``, ``low``, ``high``. The row ``correlation`` is the mean over the V target
     variables, of which one that is predicted as a constant has correlation 0. For its 95% interval
     test rows are resampled.
-
-    Raises
-    ------
-    ValueError
-        If a target variable is not finite in the test rows, or the same in all of them.
     """
-    vectors, values = train
-    test_vectors, test_values = test
-    if not (test_values.std(0) > 0).all():
-        raise ValueError("values must be finite and differ among the rows of the test")
+    test_vectors, values = test
     probe = make_pipeline(StandardScaler(), RidgeCV(RIDGE_ALPHAS, alpha_per_target=True))
-    probe.fit(vectors, _shuffled(values, control))
-
-    predicted = probe.predict(test_vectors).reshape(test_values.shape)
-    correlation = _correlation(predicted, test_values, np.ones(len(predicted)))
-    resampled = [
-        [_correlation(predicted, test_values, weights)]
-        for weights in resample_weights(np.arange(len(predicted)), RESAMPLES)
-    ]
-    low, high = percentile_interval(resampled, 1)
-    return metric_table({"correlation": correlation}, low, high)
+    predicted = probe.fit(*_shuffled(train, control)).predict(test_vectors).reshape(values.shape)
+    rows = np.arange(len(values))
+    weights = [np.ones(len(rows)), *resample_weights(rows, RESAMPLES)]
+    correlations = [_correlation(predicted, values, of_rows) for of_rows in weights]
+    low, high = percentile_interval(correlations[1:], 1)
+    return metric_table({"correlation": correlations[0]}, low, high)
 
 
-# the targets in random order, or as they are without a seed
-def _shuffled(targets, seed):
-    if seed is None:
-        return targets
-    return np.random.default_rng(seed).permutation(targets)
+# the rows with their targets in random order, or as they are without a seed
+def _shuffled(rows, seed):
+    vectors, targets = rows
+    if seed is not None:
+        targets = np.random.default_rng(seed).permutation(targets)
+    return vectors, targets
 
 
 def _correlation(predicted, values, weights):
@@ -156,25 +145,23 @@ def habit_targets(truth: pd.DataFrame, authors: Sequence[str]) -> dict[str, np.n
     cosine and sine.
     """
     rows = truth.set_index("author").loc[list(authors)]
-    names = [name.lower() for name in (*TRAITS, *PAIRS)]
-    share = rows[names].to_numpy().clip(1e-6, 1 - 1e-6)
-    second_share = rows["hour_share2"].to_numpy()
-    first_peak = (1 - second_share) * _on_clock(rows["hour_peak"])
-    direction = first_peak + second_share * _on_clock(rows["hour_peak2"])
+    share = rows[[name.lower() for name in (*TRAITS, *PAIRS)]].clip(1e-6, 1 - 1e-6)
+    first_peak = (1 - rows["hour_share2"]) * _on_clock(rows["hour_peak"])
+    direction = first_peak + rows["hour_share2"] * _on_clock(rows["hour_peak2"])
     return {
-        "style": np.log(share / (1 - share)),
-        "hour": np.column_stack([direction.real, direction.imag]),
+        "style": logit(share.to_numpy()),
+        "hour": np.column_stack([direction.to_numpy().real, direction.to_numpy().imag]),
     }
 
 
 def _on_clock(hours):
     """Return hours of the day (N,) as complex numbers on the unit circle."""
-    return np.exp(2j * np.pi / 24 * hours.to_numpy())
+    return np.exp(2j * np.pi / 24 * hours)
 
 
 def probe_encoder(
     encoder: Encoder,
-    corpus: TopicCorpus,
+    documents: Documents,
     rows: np.ndarray,
     max_tokens: int = 32,
     truth: pd.DataFrame | None = None,
@@ -186,8 +173,8 @@ def probe_encoder(
     ----------
     encoder : Encoder
         a dense one
-    corpus : TopicCorpus
-        one with parts ``train``, ``test_in`` and ``test_cross``
+    documents : Documents
+        documents with the splits ``train``, ``test_in`` and ``test_cross``
     rows : (N,) int
         numbers of the documents of ``train`` to fit on
     max_tokens : int
@@ -203,25 +190,22 @@ def probe_encoder(
     of ``test_in``. With truth also ``style_correlation`` and ``hour_correlation``, from the mean
     vectors of the authors of ``test_cross``.
     """
-    samples = {part: Samples.of_posts(store) for part, store in corpus.stores.items()}
+    samples = {split: Samples.of_posts(store) for split, store in documents.stores.items()}
     samples["train"] = samples["train"][rows]
-    parts = ["train", "test_in"]
-    if truth is not None:
-        parts.append("test_cross")
-    vectors = {part: embed(encoder, samples[part], max_tokens) for part in parts}
-    train = (vectors["train"], corpus.topics("train")[rows])
-    test = (vectors["test_in"], corpus.topics("test_in"))
+    vectors = {
+        split: embed(encoder, samples[split], max_tokens)
+        for split in ("train", "test_in", "test_cross")
+    }
+    train = (vectors["train"], documents.topics("train")[rows])
+    test = (vectors["test_in"], documents.topics("test_in"))
     scores = fit_class_probe(train, test, samples["test_in"].authors, control)
     tables = [scores.add_prefix("topic_", axis=0)]
-    if truth is None:
-        return tables[0].rename_axis("metric")
-
-    means = [_author_means(vectors[part], samples[part]) for part in ("train", "test_cross")]
-    habits = [habit_targets(truth, side.index) for side in means]
-    for habit in ("style", "hour"):
-        sides = [(side.to_numpy(), known[habit]) for side, known in zip(means, habits)]
-        scores = fit_value_probe(*sides, control)
-        tables.append(scores.add_prefix(f"{habit}_", axis=0))
+    if truth is not None:
+        means = [_author_means(vectors[part], samples[part]) for part in ("train", "test_cross")]
+        habits = [habit_targets(truth, side.index) for side in means]
+        for habit in ("style", "hour"):
+            sides = [(side.to_numpy(), known[habit]) for side, known in zip(means, habits)]
+            tables.append(fit_value_probe(*sides, control).add_prefix(f"{habit}_", axis=0))
     return pd.concat(tables).rename_axis("metric")
 
 

@@ -1,35 +1,36 @@
-"""Checkpoints: one safetensors file with tensors and what they are of, replaced in one step.
+"""Files of a training: the state of an interrupted one, and the weights of a complete one.
 
-The checksum is inside the file, so a process that is killed leaves either the old file or the new
-one, and never a file without its checksum. All that a training needs to go on is one such file,
-which so cannot disagree with another.
+Each is one file that is replaced in one step and has its checksum inside. So a process that is
+killed leaves either the old file or the new one, and no file can disagree with another.
 """
 
 import hashlib
 import json
-import math
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..core.artifacts import atomic_write, write_json
+from ..core.artifacts import atomic_write
 from ..core.messages import file_error, readable_file
 from ..encoders.base import all_finite
 
+STATE = "last.pt"  # all that an interrupted training needs to go on
 BEST = "best.safetensors"  # the encoder of a complete training
 SUMMARY = "training.json"  # its settings, results and learning curve, written last
 
 
 def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
-    """Write tensors, a state and the checksum of both to one file, in one step.
+    """Write tensors, a state and the checksum of both to one safetensors file, in one step.
 
     Parameters
     ----------
     path : path of the file, which is replaced if it exists
-    tensors : name -> tensor, such as weights and the averages of an optimizer
+    tensors : name -> tensor, such as weights
     state : other values that JSON can hold, such as the number of the step
 
     Raises
@@ -50,12 +51,12 @@ def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict) -> None
 
 
 def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict]:
-    """Read the tensors and the state of a checkpoint.
+    """Read the tensors and the state of a file of :func:`save_checkpoint`.
 
     Raises
     ------
     ValueError
-        the file is missing or damaged, or holds values that are not finite
+        the file is missing or damaged
     """
     with readable_file(path):
         with safe_open(path, "pt") as file:
@@ -63,9 +64,6 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict]:
             state = json.loads(file.metadata()["state"])
         if state.pop("sha256") != weights_checksum(tensors, state):
             raise file_error(path)
-        for name, value in tensors.items():
-            if not all_finite(value):
-                raise file_error(path, f"holds values in {name!r} that are not finite")
     return tensors, state
 
 
@@ -84,97 +82,31 @@ def weights_checksum(tensors: dict[str, Tensor], state: dict) -> str:
     return digest.hexdigest()[:16]
 
 
-class TrainingState:
-    """What a training needs to go on: weights, optimizer, best weights and learning curve.
-
-    All of it is in one file, from which it is loaded if that is whole and of this training. Else
-    the training has to start from the beginning, and its ``history`` is empty.
+def load_state(path: Path, fingerprint: str) -> dict[str, Any]:
+    """Return the state of an interrupted training, or that of one that has not begun.
 
     Parameters
     ----------
-    path : path of the file
-    fingerprint : hash of everything that the training is made from
-    trained : the modules that are trained, with an "encoder"; get their weights
-    optimizer : the optimizer of these modules; gets its state
+    path : the file, which need not exist
+    fingerprint : hash of everything that the training is made from; the state of a training with
+        another one is not returned
 
-    Attributes
-    ----------
-    history : the learning curve, one dict per evaluation, with "step", "MRR" and "seconds"
-    best : name -> weight of the encoder, where the curve's MRR was highest
+    Returns
+    -------
+    ``fingerprint``; ``history``, the learning curve, a dict for each evaluation; ``best``, the
+    encoder's weights where the curve's MRR was highest; of one that has begun also ``trained`` and
+    ``optimizer``, what ``load_state_dict`` takes
+
+    Raises
+    ------
+    ValueError
+        the file is damaged
     """
-
-    def __init__(
-        self,
-        path: Path,
-        fingerprint: str,
-        trained: nn.ModuleDict,
-        optimizer: torch.optim.Optimizer,
-    ):
-        self.path = path
-        self.fingerprint = fingerprint
-        self.trained = trained
-        self.optimizer = optimizer
-        self.history = []
-        self.best = {}
-        if path.exists():
-            try:
-                tensors, state = read_checkpoint(path)
-            except ValueError as error:
-                print(f"training starts from the beginning: {error}")
-                return
-            if state["fingerprint"] == fingerprint:
-                self._load(tensors, state["history"])
-
-    def _load(self, tensors, history):
-        optimizer_state = {}
-        for name, value in _without_prefix("optimizer.", tensors).items():
-            number, key = name.split(".", 1)
-            optimizer_state.setdefault(int(number), {})[key] = value
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": optimizer_state})
-        self.trained.load_state_dict(_without_prefix("trained.", tensors))
-        self.best = _without_prefix("best.", tensors)
-        self.history = history
-
-    def add(self, row: dict) -> None:
-        """Add an evaluation to the curve, and keep the encoder's weights if it is the best one."""
-        if row["MRR"] > max((past["MRR"] for past in self.history), default=-math.inf):
-            weights = self.trained["encoder"].state_dict()
-            self.best = {name: value.clone() for name, value in weights.items()}
-        self.history.append(row)
-
-    def save(self) -> None:
-        """Write the file; FloatingPointError, and no change of it, where a value is not finite."""
-        tensors = self.trained.state_dict(prefix="trained.")
-        for number, values in self.optimizer.state_dict()["state"].items():
-            for name, value in values.items():
-                tensors[f"optimizer.{number}.{name}"] = value
-        for name, value in self.best.items():
-            tensors[f"best.{name}"] = value
-        state = {"fingerprint": self.fingerprint, "history": self.history}
-        save_checkpoint(self.path, tensors, state)
-
-    def complete(self, settings: dict) -> None:
-        """Write the files of a complete training, and delete that of the state.
-
-        Parameters
-        ----------
-        settings : what ``training.json`` says of the training beside its results
-        """
-        best = max(self.history, key=lambda row: row["MRR"])
-        save_checkpoint(self.path.with_name(BEST), self.best, {"step": best["step"]})
-        summary = {
-            "fingerprint": self.fingerprint,
-            **settings,
-            "best_step": best["step"],
-            "best_dev_MRR": best["MRR"],
-            "seconds": self.history[-1]["seconds"],
-            "history": self.history,
-        }
-        write_json(self.path.with_name(SUMMARY), summary)
-        self.path.unlink()
-
-
-def _without_prefix(prefix, tensors):
-    """Return the tensors whose names begin with the prefix, under their names without it."""
-    names = [name for name in tensors if name.startswith(prefix)]
-    return {name.removeprefix(prefix): tensors[name] for name in names}
+    new = {"fingerprint": fingerprint, "history": [], "best": {}}
+    if not path.exists():
+        return new
+    with readable_file(path):
+        if ZipFile(path).testzip():  # torch does not look at the checksums
+            raise file_error(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    return state if state["fingerprint"] == fingerprint else new

@@ -4,7 +4,7 @@
 folder. Equal experiments on equal data have equal fingerprints, by which results refer to them.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from accelerate import PartialState
 from pydantic import Field, SerializeAsAny, field_validator
 from sklearn.model_selection import ParameterGrid
 
-from ..core.artifacts import fingerprint_of, folder_lock, is_current, note, read_json, write_json
+from ..core.artifacts import fingerprint_of, folder_lock, note, read_json, write_json
 from ..core.parameters import Config
 from ..core.paths import checked_name
 from ..encoders.base import Encoder, load_tensors
@@ -150,27 +150,17 @@ def run_experiment(
     encoder = _new_encoder(experiment, description, tokenizer)
     ranked = list(dev) if isinstance(dev, Sequence) else [dev]
     fingerprint = _fingerprint(experiment, [train, *ranked], encoder)
-    folder = _model_folder(Path(models), name, fingerprint)
-    if loss is None:
-        settings = experiment.loss.settings
-        loss = make_loss(experiment.loss.name, train.authors, encoder.dim, **settings)
-    draw = make_sampler(experiment.sampler, train, experiment.seed)
-    config = experiment.training
-    if config.epochs:
-        config = config.in_steps(train.posts, int(draw(0).mask.sum()))
-
+    folder = Path(models) / (checked_name("model", name) if name else fingerprint)
     process = PartialState(cpu=not torch.cuda.is_available())
     with _writer_lock(folder, process):
-        if not is_current(folder / checkpoints.SUMMARY, fingerprint):
+        if not _is_trained(folder, fingerprint):
             if process.is_main_process:  # one of several processes writes the files
-                _model_folder(Path(models), name, fingerprint)  # again, after another training
                 write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
                 if tokenizer:
                     tokenizers.save_tokenizer(tokenizer, folder)
             encoder.to(process.device)
             _set_first_weights(encoder, experiment, train, start)
-            score = dev_score(ranked, experiment.sampler)
-            train_encoder(encoder, loss, config, experiment.seed, folder, fingerprint, draw, score)
+            _train(encoder, loss, experiment, folder, fingerprint, train, ranked)
         note(folder)
         return _opened(encoder, experiment, folder)
 
@@ -192,6 +182,29 @@ def _new_encoder(experiment, description, tokenizer):
     return build_stream_encoder(experiment.encoder, *sizes, experiment.seed, tokenizer)
 
 
+def _fingerprint(experiment, stores, encoder):
+    """Hash an experiment, its data, and the weights that a pretrained encoder begins with."""
+    weights = ""
+    if experiment.encoder.is_pretrained:
+        # another file under the same name is another experiment
+        weights = checkpoints.weights_checksum(encoder.state_dict(), {})
+    data = [store.meta["fingerprint"] for store in stores]
+    return fingerprint_of(VERSION, experiment.fingerprint, *data, weights)
+
+
+def _is_trained(folder, fingerprint):
+    """Tell whether a training is complete; ValueError where its folder holds another one."""
+    summary = folder / checkpoints.SUMMARY
+    if not summary.exists():
+        return False
+    if read_json(summary).get("fingerprint") != fingerprint:
+        raise ValueError(
+            f"{folder.name} is already trained with other settings, data or code: "
+            f"give this one another name, or delete {folder}"
+        )
+    return True
+
+
 def _set_first_weights(encoder, experiment, train, start):
     """Give an encoder the weights of another training, or a projection that is WCCN."""
     if start:
@@ -206,26 +219,17 @@ def _set_first_weights(encoder, experiment, train, start):
         init_as_wccn(encoder, windows, experiment.sampler.max_tokens)
 
 
-def _fingerprint(experiment, stores, encoder):
-    """Hash an experiment, its data, and the weights that a pretrained encoder begins with."""
-    weights = ""
-    if experiment.encoder.is_pretrained:
-        # another file under the same name is another experiment
-        weights = checkpoints.weights_checksum(encoder.state_dict(), {})
-    data = [store.meta["fingerprint"] for store in stores]
-    return fingerprint_of(VERSION, experiment.fingerprint, *data, weights)
-
-
-def _model_folder(models, name, fingerprint):
-    """Return the folder of a training; ValueError where it holds another one, or a damaged one."""
-    folder = models / (checked_name("model", name) if name else fingerprint)
-    summary = folder / "training.json"
-    if summary.exists() and read_json(summary).get("fingerprint") != fingerprint:
-        raise ValueError(
-            f"{folder.name} is already trained with other settings, data or code: "
-            f"give this one another name, or delete {folder}"
-        )
-    return folder
+def _train(encoder, loss, experiment, folder, fingerprint, train, ranked):
+    """Train an encoder by its description; a loss that is None is made from it, too."""
+    if loss is None:
+        settings = experiment.loss.settings
+        loss = make_loss(experiment.loss.name, train.authors, encoder.dim, **settings)
+    draw = make_sampler(experiment.sampler, train, experiment.seed)
+    config = experiment.training
+    if config.epochs:
+        config = config.in_steps(train.posts, int(draw(0).mask.sum()))
+    score = dev_score(ranked, experiment.sampler)
+    train_encoder(encoder, loss, config, experiment.seed, folder, fingerprint, draw, score)
 
 
 def load_trained(folder: str | Path, store: TokenStore) -> Trained:
@@ -295,32 +299,16 @@ def _ranking_metrics(encoder, trials, max_tokens):
     return values
 
 
-def settings_grid(
-    settings: dict[str, Any],
-    where: str = "settings",
-    may_be_lists: Collection[str] | None = None,
-) -> list[dict[str, Any]]:
+def settings_grid(settings: dict[str, Any]) -> list[dict[str, Any]]:
     """Return one dict of settings for every combination of values.
 
     Parameters
     ----------
-    settings : setting -> value, or a list of the values to combine
-    where : the name of the settings, the start of an error's message
-    may_be_lists : the settings that may be lists; by default all
-
-    Raises
-    ------
-    ValueError
-        a list is empty, holds a value twice, or is not among those that may be lists
+    settings : setting -> value, or a list of the values to combine, which must not be empty
     """
-    choices = {
-        key: value if isinstance(value, list) else [value] for key, value in settings.items()
-    }
-    for key, values in choices.items():
-        if may_be_lists is not None and len(values) > 1 and key not in may_be_lists:
-            raise ValueError(f"{where}: {key!r} must be a single value, not {values}")
-        if any(value in values[:number] for number, value in enumerate(values)):
-            raise ValueError(f"{where}: {key!r} holds a value twice: {values}")
+    choices = {}
+    for key, value in settings.items():
+        choices[key] = value if isinstance(value, list) else [value]
     return list(ParameterGrid(choices))
 
 
@@ -347,59 +335,12 @@ def experiments_of(
         a list is empty, or a setting is not valid
     """
     experiments = []
-    for loss_settings, schedule in product(
-        settings_grid(settings, f"settings of loss {loss!r}"), settings_grid(training, "training")
-    ):
-        experiment = Experiment(
-            encoder=encoder,
-            sampler=sampler,
-            loss=LossConfig.of({"name": loss, "settings": loss_settings}, loss),
-            training=TrainingConfig.of(schedule, "training"),
-        )
-        experiments.append(experiment)
+    for loss_settings, schedule in product(settings_grid(settings), settings_grid(training)):
+        parts = {
+            "encoder": encoder,
+            "sampler": sampler,
+            "loss": LossConfig.of({"name": loss, "settings": loss_settings}, loss),
+            "training": TrainingConfig.of(schedule, "training"),
+        }
+        experiments.append(Experiment(**parts))
     return experiments
-
-
-def select_best(
-    experiments: Sequence[Experiment],
-    seed: int,
-    train_one: Callable[[Experiment], Trained],
-    score: Callable[[Encoder], float],
-) -> Trained:
-    """Train all experiments, and return the training with the highest score.
-
-    Parameters
-    ----------
-    experiments : one or more experiments; a single one is trained and not scored
-    seed : seed of all trainings, in place of that of the experiments
-    train_one : function that trains an experiment
-    score : function from a trained encoder to its score on dev; the first training wins a tie
-    """
-    trainings = [
-        train_one(experiment.model_copy(update={"seed": seed})) for experiment in experiments
-    ]
-    if len(trainings) == 1:
-        return trainings[0]
-    scores = [score(trained.encoder) for trained in trainings]
-    return trainings[scores.index(max(scores))]
-
-
-def dev_recall(dev: TokenStore, max_tokens: int = 32) -> Callable[[Encoder], float]:
-    """Return a function from an encoder to R@8 of retrieval among the documents of a store.
-
-    Parameters
-    ----------
-    dev : the token store of dev, in which each post is a document
-    max_tokens : how many tokens of each document are read
-
-    References
-    ----------
-    sawatphol2022 Appendix A.4, which chooses settings by R@8.
-    """
-    trials = ranking.retrieval_trials(dev)
-    return partial(_recall, trials=trials, max_tokens=max_tokens)
-
-
-def _recall(encoder, trials, max_tokens):
-    metrics, *_ = ranking.evaluate_retrieval(encoder, trials, max_tokens, resamples=0)
-    return metrics.value["R@8"]

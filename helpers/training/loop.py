@@ -3,17 +3,16 @@
 The batch of a step, its learning rate and its random state are functions of (seed, step), so on CPU
 a run that was killed and started again ends with the same weights as one that was not.
 
-The folder of a training has ``last.safetensors``, all that is needed to go on, until it is
-complete. It then has ``best.safetensors``, the encoder's weights with the best dev score, and
-``training.json``, with the learning curve. All have checksums, and a damaged file is neither loaded
-nor trained on.
+The folder of a training has ``last.pt``, all that is needed to go on, until it is complete. It then
+has ``best.safetensors``, the encoder's weights with the best dev score, and ``training.json``, with
+the learning curve. All have checksums, and a damaged file is neither loaded nor trained on.
 """
 
 import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 import torch.distributed as dist
@@ -22,10 +21,13 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ..core.artifacts import atomic_write, write_json
 from ..core.parameters import Config
 from ..core.progress import progress_bar
 from ..tokens.batch import Batch
 from . import checkpoints
+
+Steps = Annotated[int, Field(ge=0, le=10**9)]
 
 
 class TrainingConfig(Config):
@@ -47,7 +49,7 @@ class TrainingConfig(Config):
     clip : norm of all gradients together, above which they are scaled down
     eval_every : number of steps between evaluations on dev, each with a checkpoint; the last step
         is always evaluated
-    precision : "bf16" for mixed precision on CUDA; "no" for float32, also on CPU
+    precision : "bf16" for mixed precision, on a GPU or a CPU; "no" for float32
     micro_batch_size : number of samples of a batch that are encoded at once, to save memory; 0
         encodes all at once. See :class:`GradCache`
     """
@@ -57,12 +59,12 @@ class TrainingConfig(Config):
     lr: float = Field(gt=0, le=100)
     optimizer: Literal["adamw", "sgd"] = "adamw"
     schedule: Literal["cosine", "linear", "steps", "constant"] = "cosine"
-    warmup: int = Field(0, ge=0, le=10**9)
+    warmup: Steps = 0
     weight_decay: float = Field(0.01, ge=0, le=100)
     clip: float = Field(1.0, gt=0, le=1e9)
     eval_every: int = Field(100, ge=1, le=10**9)
     precision: Literal["no", "bf16"] = "no"
-    micro_batch_size: int = Field(0, ge=0, le=2**26)
+    micro_batch_size: Steps = 0
 
     @model_validator(mode="after")
     def _has_one_length(self):
@@ -163,48 +165,20 @@ def train(
     ValueError
         the encoder gives vectors that are not finite
     """
-    # without cpu=True, several processes without a GPU would not find each other
-    accelerator = Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=config.precision)
-    # A loss with parameters needs no wrapper that averages over processes: every process computes
-    # the whole loss, so its gradients are equal on all of them.
-    learned_loss = loss if isinstance(loss, nn.Module) else nn.Module()
-    trained = nn.ModuleDict({"encoder": encoder, "loss": learned_loss}).to(accelerator.device)
-    reader = encoder
-    if config.micro_batch_size:
-        reader = GradCache(encoder, config.micro_batch_size)
-    reader, optimizer = accelerator.prepare(reader, _make_optimizer(trained, config))
-
-    path = Path(folder) / "last.safetensors"
-    state = checkpoints.TrainingState(path, fingerprint, trained, optimizer)
-    _take_steps(accelerator, reader, loss, state, config, seed, draw, score)
-    # without this the encoder would still compute in mixed precision
-    accelerator.unwrap_model(reader, keep_fp32_wrapper=False)
-    if accelerator.is_main_process:
-        device = device_name(accelerator.device)
-        state.complete({**config.model_dump(), "seed": seed, "device": device})
-    accelerator.wait_for_everyone()
-
-
-def _make_optimizer(trained, config):
-    settings = {"lr": config.lr, "weight_decay": config.weight_decay}
-    if config.optimizer == "sgd":
-        return torch.optim.SGD(trained.parameters(), momentum=0.9, **settings)
-    return torch.optim.AdamW(trained.parameters(), fused=True, **settings)
-
-
-def _take_steps(accelerator, reader, loss, state, config, seed, draw, score):
-    """Train from the step of a state to the last one; save the state at every evaluation."""
-    done = 0
-    seconds_before = 0.0
-    if state.history:
-        done = state.history[-1]["step"]
-        seconds_before = state.history[-1]["seconds"]
-        print(f"continuing from step {done}")
-    started = time.perf_counter()
+    accelerator, trained, reader, optimizer = _prepared(encoder, loss, config)
+    path = Path(folder) / checkpoints.STATE
+    state = checkpoints.load_state(path, fingerprint)
+    last = {"step": 0, "seconds": 0.0}
+    if state["history"]:
+        last = state["history"][-1]
+        trained.load_state_dict(state["trained"])
+        optimizer.load_state_dict(state["optimizer"])
+        print(f"continuing from step {last['step']}")
+    started = time.perf_counter() - last["seconds"]
     bar = progress_bar(
-        range(done, config.steps),
+        range(last["step"], config.steps),
         total=config.steps,
-        initial=done,
+        initial=last["step"],
         progress=accelerator.is_main_process,  # only one of several processes shows a bar
         desc="training",
     )
@@ -212,28 +186,48 @@ def _take_steps(accelerator, reader, loss, state, config, seed, draw, score):
     for step in bar:
         reader.train()  # as score() puts the encoder into eval mode
         torch.manual_seed(hash((seed, step, accelerator.process_index)))
-        (group,) = state.optimizer.param_groups
-        group["lr"] = config.learning_rate(step)
-        losses.append(_take_step(accelerator, reader, loss, state.optimizer, draw(step), config))
+        lr = config.learning_rate(step)
+        optimizer.param_groups[0]["lr"] = lr
+        losses.append(_take_step(accelerator, reader, loss, optimizer, draw(step), config.clip))
         if (step + 1) % config.eval_every and step + 1 < config.steps:
             continue
-
-        row = {
-            "step": step + 1,
-            "loss": _mean(losses, step + 1, config),
-            "lr": config.learning_rate(step),
-            **score(state.trained["encoder"]),
-            "seconds": round(seconds_before + time.perf_counter() - started, 1),
-        }
+        row = {"step": step + 1, "loss": _mean(losses, step, lr), "lr": lr, **score(encoder)}
         losses = []
-        state.add(row)
+        _add_row(state, encoder, row | {"seconds": round(time.perf_counter() - started, 1)})
+        state |= {"trained": trained.state_dict(), "optimizer": optimizer.state_dict()}
         if accelerator.is_main_process:
-            state.save()
+            with atomic_write(path) as partial:
+                torch.save(state, partial)
         bar.set_postfix(loss=f"{row['loss']:.3f}", dev_MRR=f"{row['MRR']:.3f}")
         accelerator.wait_for_everyone()
+    # without this the encoder would still compute in mixed precision
+    accelerator.unwrap_model(reader, keep_fp32_wrapper=False)
+    if accelerator.is_main_process:
+        device = device_name(accelerator.device)
+        _complete(path, state, {**config.model_dump(), "seed": seed, "device": device})
+    accelerator.wait_for_everyone()
 
 
-def _take_step(accelerator, reader, loss, optimizer, batch, config):
+def _prepared(encoder, loss, config):
+    """Return accelerator, what is trained, what reads batches, and the optimizer, on the device."""
+    # without cpu=True, several processes without a GPU would not find each other
+    accelerator = Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=config.precision)
+    # A loss with parameters needs no wrapper that averages over processes: every process computes
+    # the whole loss, so its gradients are equal on all of them.
+    learned_loss = loss if isinstance(loss, nn.Module) else nn.Module()
+    trained = nn.ModuleDict({"encoder": encoder, "loss": learned_loss}).to(accelerator.device)
+    if config.micro_batch_size:
+        encoder = GradCache(encoder, config.micro_batch_size)
+    settings = {"lr": config.lr, "weight_decay": config.weight_decay}
+    if config.optimizer == "sgd":
+        optimizer = torch.optim.SGD(trained.parameters(), momentum=0.9, **settings)
+    else:
+        optimizer = torch.optim.AdamW(trained.parameters(), fused=True, **settings)
+    reader, optimizer = accelerator.prepare(encoder, optimizer)
+    return accelerator, trained, reader, optimizer
+
+
+def _take_step(accelerator, reader, loss, optimizer, batch, clip):
     """Take one step; return the loss of the whole batch."""
     share = len(batch) // accelerator.num_processes
     rows = share * accelerator.num_processes  # samples beyond equal shares are left out
@@ -241,14 +235,13 @@ def _take_step(accelerator, reader, loss, optimizer, batch, config):
     first = accelerator.process_index * share
     with accelerator.autocast():
         embeddings = reader(batch[first : first + share])
-    embeddings = _gather_with_gradient(embeddings)
+    arguments = [_gather_with_gradient(embeddings), batch.authors]
     if getattr(loss, "needs_batch", False):
-        value = loss(embeddings, batch.authors, batch)
-    else:
-        value = loss(embeddings, batch.authors)
+        arguments.append(batch)
+    value = loss(*arguments)
 
     accelerator.backward(value)
-    accelerator.clip_grad_norm_(optimizer.param_groups[0]["params"], config.clip)
+    accelerator.clip_grad_norm_(optimizer.param_groups[0]["params"], clip)
     optimizer.step()
     optimizer.zero_grad()
     return value.detach()
@@ -267,21 +260,40 @@ def _gather_with_gradient(embeddings):
     return torch.cat(all_gather(embeddings.contiguous()))
 
 
-def _mean(losses, step, config):
-    """Return the mean of ``losses``, those of the last steps before ``step``.
-
-    FloatingPointError names the first step, counted from 1, whose loss is not finite.
-    """
-    values = torch.stack(losses)
-    not_finite = (~values.isfinite()).nonzero()
-    if len(not_finite):
-        place = int(not_finite[0])
-        wrong_step = step - len(losses) + place
+def _mean(losses, step, lr):
+    """Return the mean of the losses up to a step; FloatingPointError where one is not finite."""
+    mean = torch.stack(losses).mean().item()
+    if not math.isfinite(mean):
         raise FloatingPointError(
-            f"the loss became {values[place].item()} in step {wrong_step + 1} at learning rate "
-            f"{config.learning_rate(wrong_step):g}: lower lr or raise warmup"
+            f"the loss became {mean} within {len(losses)} steps, up to step {step + 1} at learning "
+            f"rate {lr:g}: lower lr or raise warmup"
         )
-    return values.mean().item()
+    return mean
+
+
+def _add_row(state, encoder, row):
+    """Add an evaluation to the curve, and keep the encoder's weights if it is the best one."""
+    if row["MRR"] > max((past["MRR"] for past in state["history"]), default=-math.inf):
+        weights = encoder.state_dict()
+        state["best"] = {name: value.clone() for name, value in weights.items()}
+    state["history"].append(row)
+
+
+def _complete(path, state, settings):
+    """Write the files of a complete training, and delete that of its state."""
+    best = max(state["history"], key=lambda row: row["MRR"])
+    path_of_best = path.with_name(checkpoints.BEST)
+    checkpoints.save_checkpoint(path_of_best, state["best"], {"step": best["step"]})
+    summary = {
+        "fingerprint": state["fingerprint"],
+        **settings,
+        "best_step": best["step"],
+        "best_dev_MRR": best["MRR"],
+        "seconds": state["history"][-1]["seconds"],
+        "history": state["history"],
+    }
+    write_json(path.with_name(checkpoints.SUMMARY), summary)
+    path.unlink()
 
 
 def device_name(device: torch.device) -> str:

@@ -137,7 +137,7 @@ def test_a_store_of_documents_is_fitted_on_single_ones(store):
 def test_they_need_enough_samples(store):
     with pytest.raises(ValueError, match="80 samples cannot fit an LSA encoder of 500 dimensions"):
         LSAEncoder(256, 500).fit(training_windows(store, 8, 2))
-    with pytest.raises(ValueError, match="WCCN needs an author with two"):
+    with pytest.raises(ValueError, match="WCCN needs one with two"):
         WCCN(HourProfile()).fit(training_windows(store, 100, 1))
     with pytest.raises(ValueError, match="encoder 'lda': one of tfidf_word"):
         fit_baseline("lda", store, Bytes())

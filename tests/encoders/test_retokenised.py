@@ -212,15 +212,6 @@ def test_minilm_knows_a_cat_from_a_market():
     assert cat @ feline > 0.4 > cat @ markets
 
 
-def test_without_training_posts_are_read_as_one_text(folder):
-    samples = samples_of(POSTS, [(0, 3), (3, 3)])
-    samples.store.meta["vocabulary"] = 256
-    config = stream_config("sawatphol2022", model=folder, max_tokens=40)
-    vectors = embed(build_stream_encoder(config, 256, 1, tokenizer=Bytes()).eval(), samples, 100)
-    joined = ["".join(POSTS[:3]), "".join(POSTS[3:])]
-    np.testing.assert_allclose(vectors, normalize(one_at_a_time(folder, joined), dim=1), atol=1e-5)
-
-
 @torch.no_grad()
 def read_as_one_text(model, ids):
     """The unit vector of ids between [CLS] and [SEP], 512 of all three at most."""

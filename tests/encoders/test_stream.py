@@ -7,7 +7,6 @@ import torch
 from helpers.encoders.base import ChunkMean, embed
 from helpers.encoders.parts import FEATURES, POOLINGS
 from helpers.encoders.stream import PRESETS, build_stream_encoder, parameter_counts, stream_config
-from helpers.encoders.text_cnn import TextCNN
 from helpers.tokens.batch import PAD, Batch, Samples
 from tests.factories import random_batch as samples
 from tests.factories import without_padding
@@ -284,11 +283,3 @@ def test_every_preset_is_buildable():
             VOCABULARY,
             TOPICS,
         )
-
-
-def test_both_text_methods_give_the_same_features():
-    tokens = samples(5, 1, 3).tokens.flatten(0, 1)
-    dense = TextCNN(VOCABULARY, 6, 4, method="dense")
-    projected = TextCNN(VOCABULARY, 6, 4, method="projected")
-    dense.load_state_dict(projected.state_dict())
-    close(dense(tokens), projected(tokens))

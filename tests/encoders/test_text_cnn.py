@@ -93,25 +93,21 @@ def test_both_methods_are_the_convolution_written_as_loops(case, method):
     )
 
 
-@pytest.mark.parametrize(
-    "chunk", [1, 40, 2**20], ids=["a post a chunk", "few posts a chunk", "one chunk"]
-)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("chunk", [40, 2**20], ids=["few posts a chunk", "one chunk"])
 @pytest.mark.parametrize("case", CASES)
-def test_projected_equals_dense_with_all_gradients(case, dtype, chunk, monkeypatch):
+def test_projected_equals_dense_with_all_gradients(case, chunk, monkeypatch):
+    dtype = torch.float64
     monkeypatch.setattr(textconv, "CHUNK_FLOATS", chunk)
     tokens = CASES[case]
     upstream = torch.randn(len(tokens), 15, dtype=dtype, generator=torch.Generator().manual_seed(2))
     features, gradients = outcome(make("projected", dtype), tokens, upstream)
     expected, expected_gradients = outcome(make("dense", dtype), tokens, upstream)
     assert features.dtype == dtype
-    torch.testing.assert_close(
-        features, expected, rtol=1e-6, atol=1e-5 if dtype == torch.float32 else 1e-12
-    )
+    torch.testing.assert_close(features, expected, rtol=1e-6, atol=1e-12)
     for name, gradient in gradients.items():
         scale = expected_gradients[name].abs().max().clamp(min=1e-3)
         error = (gradient - expected_gradients[name]).abs().max() / scale
-        assert error < (1e-5 if dtype == torch.float32 else 1e-12), name
+        assert error < 1e-12, name
 
 
 @pytest.mark.parametrize("widths", [(1,), (4,), (3, 1), (5, 2)])
@@ -124,27 +120,6 @@ def test_any_widths_in_any_order(widths):
     )
     torch.testing.assert_close(features, expected)
     torch.testing.assert_close(gradients, expected_gradients)
-
-
-def test_gradients_by_finite_differences():
-    text = make("projected", torch.float64, vocabulary=5, dim=3, filters=2, widths=(2, 3))
-    tokens = posts(4, 1, 0, 3, width=4, vocabulary=5)
-    names = [name for name, _ in text.named_parameters()]
-
-    def features(*values):
-        return torch.func.functional_call(text, dict(zip(names, values)), (tokens,))
-
-    values = [parameter.detach().clone().requires_grad_() for parameter in text.parameters()]
-    assert torch.autograd.gradcheck(features, values, fast_mode=False)
-
-
-def test_a_token_that_is_absent_or_never_wins_gets_no_gradient():
-    text = make("projected")
-    tokens = posts(6, 4, vocabulary=10)
-    text(tokens).sum().backward()
-    absent = sorted(set(range(VOCABULARY)) - set(tokens.flatten().tolist()))
-    assert not text.embedding.weight.grad[absent].any()
-    assert text.embedding.weight.grad[:10].any()
 
 
 @pytest.mark.parametrize("method", ["dense", "projected"])
@@ -196,19 +171,10 @@ class TestInference:
             assert text._table is table
         assert text._table is None
 
-    def test_it_goes_with_an_error(self):
-        text = make()
-        with pytest.raises(KeyError), text.inference():
-            raise KeyError
-        assert text._table is None
-
-    @pytest.mark.parametrize("optimizer", ["AdamW fused", "AdamW", "SGD"])
     @pytest.mark.parametrize("part", ["embedding", "convolutions"])
-    def test_every_table_has_the_weights_of_its_time(self, part, optimizer):
+    def test_every_table_has_the_weights_of_its_time(self, part):
         text, tokens = make(), CASES["ragged"]
-        kind, *fused = optimizer.split()
-        moved = list(getattr(text, part).parameters())
-        step = getattr(torch.optim, kind)(moved, 0.1, **({"fused": True} if fused else {}))
+        step = torch.optim.AdamW(getattr(text, part).parameters(), 0.1, fused=True)
         for _ in range(2):
             with text.inference():
                 before = text(tokens)
@@ -236,30 +202,6 @@ def test_half_precision_is_close_and_sums_gradients_in_full():
         torch.testing.assert_close(
             halved[name], gradient, rtol=2**-6, atol=2**-7 * gradient.abs().max().item()
         )
-
-
-def test_autocast_neither_breaks_the_gradients_nor_stays_in_the_table():
-    text, tokens = make(), CASES["ragged"]
-    upstream = torch.randn(len(tokens), 15)
-    with torch.no_grad():
-        expected = text(tokens)
-    _, gradients = outcome(text, tokens, upstream)
-    fresh = make()
-    with torch.autocast("cpu", torch.bfloat16):
-        features, mixed = outcome(fresh, tokens, upstream)
-        with torch.no_grad():
-            fresh(tokens)
-    torch.testing.assert_close(features.float(), expected, rtol=0.05, atol=0.3)
-    with torch.no_grad():
-        torch.testing.assert_close(fresh(tokens), expected)
-    for name in gradients:
-        assert mixed[name].dtype == torch.float32 and torch.isfinite(mixed[name]).all()
-
-
-def test_automatic_is_projected_on_the_cpu(monkeypatch):
-    text = make("auto")
-    monkeypatch.setattr(text, "_dense", None)
-    assert text(CASES["long"]).shape == (4, text.dim) == (4, 15)
 
 
 def test_the_sizes_of_the_paper():

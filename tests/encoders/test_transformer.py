@@ -92,7 +92,7 @@ def test_a_pretrained_model_reads_what_its_own_tokenizer_would_have_made(folder,
         AutoTokenizer.from_pretrained(folder),
         AutoModel.from_pretrained(folder).eval(),
     )
-    pieces = prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model=folder)
+    pieces = prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", model=folder)
     assert (
         isinstance(load_tokenizer(tmp_path / "tokenizer"), HuggingFace) and pieces.vocabulary == 100
     )
@@ -144,15 +144,6 @@ def test_a_text_without_tokens_is_a_number_and_alike_for_all():
     with torch.no_grad():
         nothing = make(unit=False)(make_batch(empty, *np.array([[0], [0], [1]]), 4))
     assert np.isfinite(nothing.numpy()).all() and not nothing.any()
-
-
-def test_buckets_hold_everything_once_and_no_more_than_they_should(store, monkeypatch):
-    monkeypatch.setitem(transformer.BUCKET_TOKENS, "cpu", 64)
-    count = torch.tensor([3, 3, 8, 10, 20, 30, 70, 80])
-    buckets = make().post._buckets(torch.arange(8), count)
-    assert torch.cat(buckets).tolist() == list(range(8))
-    assert all(len(rows) * int(count[rows].max()) <= 64 for rows in buckets if len(rows) > 1)
-    assert [len(rows) for rows in buckets] == [4, 2, 1, 1]
 
 
 def two_each(store):
@@ -236,7 +227,7 @@ def test_minilm_is_a_sentence_encoder(tmp_path):
         "A feline rested on a rug.",
         "Markets fell sharply on Tuesday.",
     ]
-    pieces = prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model="minilm")
+    pieces = prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", model="minilm")
     ids = pieces.encode(texts)
     store = store_in_memory([3], lengths=[len(tokens) for tokens in ids])
     store.tokens[:] = np.concatenate(ids)

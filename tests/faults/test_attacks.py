@@ -16,7 +16,7 @@ import torch
 
 from helpers.accounts.encoder import SHIPPED, AuthorEncoder
 from helpers.core import artifacts
-from helpers.encoders.pretrained import load_luar
+from helpers.encoders.transformer import load_luar
 from helpers.runs.stages import read_stages
 from helpers.tokens.store import build_store, list_topics, open_store
 from helpers.tokens.tokenizer import load_tokenizer

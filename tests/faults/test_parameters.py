@@ -17,7 +17,6 @@ from helpers.evaluation.linking import LinkingConfig
 from helpers.runs.stages import Stage, read_stages
 from helpers.sources import open_source
 from helpers.splits.by_time import TimeSplit
-from helpers.training.experiment import settings_grid
 from tests.paper_runs import checking_code, settings
 
 NOTEBOOKS = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
@@ -60,16 +59,9 @@ NONSENSE = [
     ("03_train", "training", {"steps": 5, "lr": 1e6}, "'lr' is 1000000.0"),
     ("04_losses", "losses", ["topk", "topk"], "twice"),
     ("04_losses", "batches", [10**6], "must lie in"),
-    ("04_losses", "top_k", {"positives": [3]}, "must divide the 128 samples"),
-    ("04_losses", "top_k", {"positives": [0]}, "must divide the 128 samples"),
-    ("04_losses", "top_k", {"positives": ["8"]}, "must divide the 128 samples"),
-    ("04_losses", "top_k", {"k": [4, 4]}, "twice"),
     ("05_arr", "documents", {"max_chars": 100, "min_chars": 200}, "min_chars (200)"),
     ("05_arr", "documents", {"model": "minilm"}, "set elsewhere"),
-    ("05_arr", "split", {"kind": ["random", "random"]}, "twice"),
-    ("05_arr", "split", {"author_share": [0.1, 0.2]}, "must be a single value"),
     ("05_arr", "bases", {}, "must not be empty"),
-    ("05_arr", "training", {"steps": 5, "lr": [0.1, 0.1]}, "twice"),
     ("06_evaluate", "splits", ["test", "test"], "twice"),
     ("06_evaluate", "models", ["T-supcon", "T-supcon"], "twice"),
     ("06_evaluate", "models", ["../T-supcon"], "use letters, digits"),
@@ -249,9 +241,3 @@ def test_a_file_without_a_message_is_no_mailbox(tmp_path):
     path.write_text("root:x:0:0:From root:/root:/bin/sh\nFrom: nobody\nDate: today\n")
     with pytest.raises(ValueError, match="passwd is no mailbox"):
         open_source("pipermail", str(path))
-
-
-def test_a_grid_has_each_value_once():
-    assert len(settings_grid({"a": [1, 2], "b": 3}, "split")) == 2
-    with pytest.raises(ValueError, match="split: 'a' holds a value twice"):
-        settings_grid({"a": [1, 1]}, "split")

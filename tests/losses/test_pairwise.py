@@ -8,10 +8,8 @@ import torch
 
 from helpers.losses import RELEASED
 from helpers.losses.pairwise import (
-    DISTANCES,
     batch_hard_triplet,
     contrastive,
-    modified_contrastive,
     pair_masks,
     pairwise_cosines,
     pairwise_distances,
@@ -21,6 +19,8 @@ from helpers.losses.pairwise import (
 )
 from tests.factories import labelled_vectors, uneven_vectors
 from tests.oracles import same_value_and_gradient, slow_distance
+
+DISTANCES = ("euclidean", "cosine", "raw")
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
@@ -32,16 +32,6 @@ def test_they_are_their_definitions_written_as_loops(distance):
     torch.testing.assert_close(
         pairwise_distances(vectors, distance), slow.double(), rtol=1e-6, atol=1e-6
     )
-
-
-def test_distances_by_hand():
-    points = torch.tensor([[3.0, 0], [0, 2], [-1, 0], [5, 0]])
-    assert pairwise_cosines(points)[0].tolist() == pytest.approx([1, 0, -1, 1])
-    assert pairwise_distances(points)[0].tolist() == pytest.approx([0, math.sqrt(2), 2, 0])
-    assert pairwise_distances(points, "cosine")[0].tolist() == pytest.approx([0, 1, 2, 0])
-    assert pairwise_distances(points, "raw")[0].tolist() == pytest.approx([0, math.sqrt(13), 4, 2])
-    with pytest.raises(ValueError, match="distance 'l2': one of euclidean, cosine, raw"):
-        pairwise_distances(points, "l2")
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -93,62 +83,6 @@ def test_it_is_its_equation_written_as_loops(
             settings = (negative_margin, positive_margin, distance, squared_hinge, paired)
             slow = slow_contrastive(vectors, labels, *settings)
             assert contrastive(vectors, labels, *settings).item() == pytest.approx(slow)
-
-
-@pytest.mark.parametrize("negative_margin, positive_margin", [(0.5, 0.0), (1.0, 0.25)])
-def test_it_is_made_of_that_of_pytorch_metric_learning(negative_margin, positive_margin):
-    """There a pair costs a plain hinge of d or d^2, so theirs is squared where ours is; each kind
-    has a mean.
-    """
-    library = pytest.importorskip("pytorch_metric_learning.losses")
-    from pytorch_metric_learning.distances import LpDistance
-    from pytorch_metric_learning.reducers import DoNothingReducer
-
-    def costs(vectors, labels, kind, power):
-        theirs = library.ContrastiveLoss(
-            positive_margin,
-            negative_margin,
-            distance=LpDistance(power=power),
-            reducer=DoNothingReducer(),
-        )
-        return theirs(vectors, labels)[kind]["losses"]
-
-    for vectors, labels in (labelled_vectors(0), uneven_vectors(1)):
-        for squared_hinge in (False, True):
-
-            def ours(e):
-                margins = (negative_margin, positive_margin)
-                return contrastive(e, labels, *margins, "euclidean", squared_hinge)
-
-            def theirs(e):
-                push = costs(e, labels, "neg_loss", 1).square()
-                if squared_hinge:  # as the text says
-                    pull = costs(e, labels, "pos_loss", 1).square()
-                else:  # as released
-                    pull = costs(e, labels, "pos_loss", 2)
-                return (pull.mean() + push.mean()) / 4
-
-            same_value_and_gradient(ours, theirs, vectors)
-
-
-def test_by_hand():
-    """Two authors of two, at right angles: the same author's are 1 apart in cosine, root of 2 in
-    Euclidean.
-    """
-    points, labels = torch.eye(4, dtype=torch.float64), torch.tensor([0, 0, 1, 1])
-    assert contrastive(points, labels).item() == pytest.approx(0.5 * (0.5 * 1 + 0))
-    assert contrastive(points, labels, negative_margin=1.5).item() == pytest.approx(
-        0.5 * (0.5 * 1 + 0.5 * 0.5**2)
-    )
-    assert modified_contrastive(points, labels).item() == pytest.approx(0.5 * 0.5 * (2 - 0.25))
-
-
-def test_one_kind_of_pair_alone():
-    points = torch.eye(2, dtype=torch.float64)
-    assert contrastive(points, torch.tensor([0, 0])).item() == pytest.approx(0.25)
-    assert contrastive(points, torch.tensor([0, 1]), negative_margin=2.0).item() == pytest.approx(
-        0.25
-    )
 
 
 def slow_semihard(vectors, labels, margin, distance):

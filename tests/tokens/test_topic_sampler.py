@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from helpers.tokens.samplers import TopicCells, TopicSampler, make_sampler
+from helpers.tokens.samplers import TopicSampler, make_sampler
 
 COUNTS = (6, 1, 9, 4, 2, 12, 3, 1, 5, 8)
 
@@ -146,28 +146,3 @@ class TestBatch:
         ):
             sampler(alone)
         assert set(sampler(alone, samples=1)(0).authors.tolist()) == {0, 2}
-
-
-class TestCells:
-    @pytest.mark.parametrize("samples", [1, 3])
-    def test_it_holds_what_a_loop_finds(self, store, samples):
-        author, count = author_of(store), store.posts_per_author()
-        cells = {}
-        for post in range(store.posts):
-            if count[author[post]] >= samples:
-                cells.setdefault((int(store.topic[post]), int(author[post])), []).append(post)
-        index = TopicCells(store, samples)
-        indexed = {}
-        for cell in range(len(index.author)):
-            documents = index.posts[index.begin[cell] :][: index.count[cell]].tolist()
-            indexed[int(store.topic[documents[0]]), int(index.author[cell])] = documents
-        assert indexed == cells
-        shared = [
-            [author for cell_topic, author in sorted(cells) if cell_topic == topic]
-            for topic in range(6)
-        ]
-        rows = [
-            index.author[begin : begin + n].tolist()
-            for begin, n in zip(index.topic_begin, index.topic_count)
-        ]
-        assert rows == [authors for authors in shared if len(authors) > 1]

@@ -1,12 +1,10 @@
 """Masks against hand-made cases and a scan of the text character by character."""
 
 import random
-from functools import partial
 
-import pyarrow.parquet as pq
 import pytest
 
-from helpers.topic.masking import frequent_words, mask_posts, mask_text
+from helpers.topic.masking import frequent_words, mask_text
 
 KEEP = frozenset({"the", "in", "don't", "of", "2"})
 CASES = [
@@ -103,46 +101,3 @@ def test_frequent_words():
     everything = frequent_words(texts, 99)
     assert everything == {"the", "cat", "a", "dog", "zebra", "don't"}
     assert [mask_text(text, everything) for text in texts] == texts
-
-
-class TestTable:
-    ROWS = [(f"a{n // 5}", 1000 + n, "x/y", f"The cat number {n} sat") for n in range(20)] + [
-        ("b", 1, "x", "the of")
-    ]
-
-    def test_only_the_text_changes(self, write_posts, tmp_path):
-        posts = write_posts(self.ROWS)
-        mask_posts(posts, tmp_path / "masked.parquet", partial(mask_text, keep=KEEP))
-        before, after = (pq.ParquetFile(path) for path in (posts, tmp_path / "masked.parquet"))
-        assert after.schema_arrow == before.schema_arrow
-        old, new = before.read(), after.read()
-        assert new.drop(["text"]).equals(old.drop(["text"]))
-        assert new["text"].to_pylist() == [
-            mask_text(text, KEEP) for text in old["text"].to_pylist()
-        ]
-        assert new["text"][17].as_py() == "The *** ****** ## ***"
-        assert old["text"][-1] == new["text"][-1], "its words are kept"
-
-    def test_it_is_whole_or_not_there(self, write_posts, tmp_path):
-        def dies(text):
-            if "15" in text:
-                raise KeyboardInterrupt
-            return text
-
-        with pytest.raises(KeyboardInterrupt):
-            mask_posts(write_posts(self.ROWS), tmp_path / "masked.parquet", dies)
-        assert [path.name for path in tmp_path.iterdir()] == ["posts.parquet"]
-
-    def test_no_posts(self, write_posts, tmp_path):
-        mask_posts(write_posts([]), tmp_path / "masked.parquet", str.upper)
-        assert pq.read_table(tmp_path / "masked.parquet").num_rows == 0
-
-    def test_in_place(self, write_posts):
-        posts = write_posts(self.ROWS)
-        mask_posts(posts, posts, str.upper)
-        assert pq.read_table(posts)["text"][0].as_py() == "THE CAT NUMBER 0 SAT"
-
-
-def test_unknown_kind():
-    with pytest.raises(ValueError, match="kind 'DV-MA': one of multiple, single"):
-        mask_text("a", KEEP, "DV-MA")

@@ -5,7 +5,6 @@ fingerprint.
 import math
 import threading
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,13 +22,11 @@ from helpers.training import experiment as door
 from helpers.training.experiment import (
     Experiment,
     TrainingConfig,
-    dev_recall,
     experiments_of,
     load_trained,
-    select_best,
     settings_grid,
 )
-from tests.factories import TopicShares, posts_table, styled_posts
+from tests.factories import posts_table, styled_posts
 
 
 @pytest.fixture(scope="module")
@@ -264,23 +261,3 @@ def test_experiments_of_lists_in_loss_and_training():
         experiments_of(
             StreamConfig(), AuthorSampler(), "arr", {"warmth": 1}, {"steps": 1, "lr": 0.1}
         )
-
-
-def test_the_first_of_the_best_is_chosen_and_one_alone_is_not_scored():
-    made = experiments_of(
-        StreamConfig(), AuthorSampler(), "supcon", {}, {"steps": 1, "lr": [0.1, 0.2, 0.3]}
-    )
-    scores = {0.1: 0.4, 0.2: 0.7, 0.3: 0.7}
-
-    def train_one(experiment):
-        return SimpleNamespace(encoder=experiment.training.lr, seed=experiment.seed)
-
-    best = select_best(made, 5, train_one, scores.get)
-    assert best.encoder == 0.2 and best.seed == 5
-    assert select_best(made[:1], 0, train_one, None).encoder == 0.1
-
-
-def test_recall_on_dev_is_one_where_authors_have_a_topic_each(make_store):
-    store = make_store([4, 4, 4], topics=4)
-    store.topic[:] = [0] * 4 + [1] * 4 + [2] * 4
-    assert dev_recall(store)(TopicShares(4)) == 1

@@ -7,10 +7,10 @@ import torch
 
 from helpers.core.artifacts import read_json
 from helpers.encoders.base import embed
-from helpers.losses import LOSSES, make_loss
+from helpers.losses import LOSSES
 from helpers.losses.pairwise import supervised_contrastive
 from helpers.tokens.batch import Samples
-from helpers.training.checkpoints import read_checkpoint
+from helpers.training.checkpoints import load_state
 from helpers.training.loop import GradCache, TrainingConfig
 from tests.tiny_training import CONFIG, changed
 
@@ -228,11 +228,11 @@ class TestErrors:
 
         with pytest.raises(
             FloatingPointError,
-            match="the loss became (nan|-inf|inf) in step 13 at learning rate 0.00",
+            match="the loss became (nan|-inf|inf) within 10 steps, up to step 20",
         ):
             tiny.train(tmp_path, loss=loss)
-        tensors, state = read_checkpoint(tmp_path / "last.safetensors")
-        assert all(torch.isfinite(tensor).all() for tensor in tensors.values())
+        state = load_state(tmp_path / "last.pt", "v1")
+        assert all(torch.isfinite(tensor).all() for tensor in state["trained"].values())
         assert state["history"][-1]["step"] == 10
         assert not (tmp_path / "training.json").exists()
 
@@ -248,23 +248,7 @@ class TestErrors:
             ValueError, match="StreamEncoder: the vector of sample .* is not finite"
         ):
             tiny.train(tmp_path, loss=loss)
-        _, state = read_checkpoint(tmp_path / "last.safetensors")
-        assert state["history"][-1]["step"] == 10
-
-    def test_weights_that_are_not_finite_are_not_saved(self, tiny, tmp_path):
-        """The last loss is finite, its gradient is not, and the dev score does not show it."""
-        loss, steps = make_loss("arcface", 40, 16), []
-
-        def spoil(embeddings, labels):
-            steps.append(1)
-            value = loss(embeddings, labels)
-            return value + (0.0 * loss.weight.sum()).sqrt() if len(steps) == 20 else value
-
-        learned = torch.nn.Module()
-        learned.weight, learned.forward = loss.weight, spoil
-        with pytest.raises(FloatingPointError, match="has values that are not finite: lower lr"):
-            tiny.train(tmp_path, loss=learned, score=lambda encoder: {"MRR": 0.5})
-        _, state = read_checkpoint(tmp_path / "last.safetensors")
+        state = load_state(tmp_path / "last.pt", "v1")
         assert state["history"][-1]["step"] == 10
 
     @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ from torch import nn
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.tfidf import TfidfEncoder
-from helpers.losses.pairwise import pairwise_cosines
-from helpers.tokens.batch import Batch, Samples
-from helpers.topic.arr import (
+from helpers.losses.arr import (
     ARR,
     arr_loss,
     bias_of_batch,
@@ -20,6 +18,8 @@ from helpers.topic.arr import (
     released_targets,
     soft_targets,
 )
+from helpers.losses.pairwise import pairwise_cosines
+from helpers.tokens.batch import Batch, Samples
 
 TEMPERATURES = (0.5, 0.1, 0.05, 0.01)  # sawatphol2022 A.4
 LABELS = [0, 0, 1, 1, 1, 2, 3, 3]
@@ -205,15 +205,6 @@ class TestEquations:
             lambda e: loss(e, torch.tensor(LABELS), BATCH), vectors(0).requires_grad_()
         )
 
-    def test_errors(self):
-        with pytest.raises(ValueError, match="1 samples in a batch: need at least 2"):
-            log_probabilities(torch.ones(1, 1), 0.1)
-        with pytest.raises(ValueError, match="loss 'arr': 'targets' is 'code'"):
-            ARR(Fixed(vectors(0)), TOPIC, targets="code")
-        for settings in ({"temperature": 0}, {"bias_temperature": -1}, {"temperature": math.nan}):
-            with pytest.raises(ValueError, match=f"loss 'arr': '{[*settings][0]}' is"):
-                ARR(Fixed(vectors(0)), TOPIC, **settings)
-
 
 class TestTeacher:
     def test_it_is_no_part_of_the_loss(self):
@@ -229,10 +220,10 @@ class TestTeacher:
             loss.eval(),
             loss.train(),
             nn.ModuleList([loss]).train(),
-            nn.ModuleList([loss.teacher]).train(),
+            nn.ModuleList([loss.frozen[0]]).train(),
         ):
             values.append(loss(vectors(0), torch.tensor(LABELS), BATCH).item())
-            assert not loss.teacher.training, holder
+            assert not loss.frozen[0].training, holder
         assert len(set(values)) == 1
         assert teacher.training and teacher.embeddings.requires_grad, (
             "the one given is left as it was"
@@ -244,17 +235,12 @@ class TestTeacher:
         labels = torch.tensor(LABELS)
         before = loss(vectors(0), labels, BATCH).item()
         loss(encoder(BATCH), labels, BATCH).backward()
-        assert encoder.embeddings.grad.any() and loss.teacher.embeddings.grad is None
+        assert encoder.embeddings.grad.any() and loss.frozen[0].embeddings.grad is None
         with torch.no_grad():
             encoder.embeddings.mul_(-1).add_(vectors(5))
         assert loss(vectors(0), labels, BATCH).item() == before, (
             "it does not learn with its student"
         )
-
-    def test_it_moves_with_the_loss(self):
-        loss = ARR(Fixed(vectors(1).float()), TOPIC)
-        assert loss.to("meta").teacher.embeddings.device.type == "meta"
-        assert TOPIC.device.type == "cpu", "the one given is left where it is"
 
     def test_it_leaves_the_random_numbers_of_the_student_as_they_are(self):
         loss, state = ARR(Fixed(vectors(1), dropout=0.5), TOPIC), torch.get_rng_state()

@@ -5,22 +5,21 @@ two samples of a batch have one author. A bias model H that knows topics only gi
 more probability H gives to the same-author pairs, the flatter the teacher's probabilities are made.
 The student F learns the flattened probabilities. It begins with the pretrained weights that the
 teacher began with, or with the teacher's own (:mod:`helpers.topic.distillation`). Only F is needed
-afterwards.
+afterwards. Teacher and bias model are encoders, which this room does not know.
 
 Letters: B samples of a batch, D dimensions. The paper's B, the bias, is written out.
 """
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Literal
 
 import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from ..encoders.base import Encoder
-from ..losses import ARRConfig
-from ..losses.pairwise import pairwise_cosines
 from ..tokens.batch import Batch
+from .pairwise import Positive, pairwise_cosines
 
 
 def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
@@ -39,14 +38,7 @@ def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
     Returns
     -------
     (B, B), -inf on the diagonal.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two samples.
     """
-    if len(similarity) < 2:
-        raise ValueError(f"{len(similarity)} samples in a batch: need at least 2")
     logits = _logits(similarity, temperature)
     return logits.masked_fill(_diagonal(logits), float("-inf")).log_softmax(1)
 
@@ -140,12 +132,12 @@ def _diagonal(square):
     return torch.eye(len(square), dtype=torch.bool, device=square.device)
 
 
-def bias_of_batches(topic_bias: Encoder, batches: Iterable[Batch], temperature: float) -> float:
+def bias_of_batches(topic_bias: Callable, batches: Iterable[Batch], temperature: float) -> float:
     """Return the mean bias of some batches by a topic model such as TF-IDF of words.
 
     Parameters
     ----------
-    topic_bias : Encoder
+    topic_bias : encoder
         H
     batches : iterable of Batch
         training batches, at least one
@@ -167,41 +159,44 @@ class ARR(nn.Module):
 
     Parameters
     ----------
-    teacher : Encoder
+    teacher : encoder
         G; a copy of it is kept, without gradients and always in eval mode
-    topic_bias : Encoder
+    topic_bias : encoder
         H, frozen, with sparse or dense rows, such as a fitted
         :class:`helpers.encoders.tfidf.TfidfEncoder` of kind "tfidf" or "bow"; it stays on its own
         device
-    **settings : Any
-        fields of :class:`helpers.losses.ARRConfig`
+    temperature : float
+        temperature of the softmax of teacher, student and topic model (Appendix A.4 tries 0.5, 0.1,
+        0.05, 0.01)
+    bias_temperature : float or None
+        temperature of the topic model, where it differs from ``temperature``; 1e6 makes its output
+        uniform, so that ARR becomes plain distillation
+    targets : str
+        "paper", or "released" to reproduce the released code, see :func:`released_targets`
 
     Attributes
     ----------
     last_bias : scalar tensor
         Bias of the last batch, NaN before the first.
-
-    Raises
-    ------
-    ValueError
-        If :class:`helpers.losses.ARRConfig` does not know or allow a setting.
     """
 
     needs_batch = True
 
-    def __init__(self, teacher: Encoder, topic_bias: Encoder, **settings):
+    def __init__(
+        self,
+        teacher: nn.Module,
+        topic_bias: nn.Module,
+        temperature: Positive = 0.1,
+        bias_temperature: Positive | None = None,
+        targets: Literal["paper", "released"] = "paper",
+    ):
         super().__init__()
-        self.config = ARRConfig.of(settings, "loss 'arr'")
-        # nn.Module's own __setattr__ would make them parts; a copy, since the student is often the
-        # same object as the teacher
-        object.__setattr__(self, "teacher", copy.deepcopy(teacher).requires_grad_(False))
-        object.__setattr__(self, "topic_bias", topic_bias)
+        self.temperature = temperature
+        self.bias_temperature = bias_temperature or temperature
+        self.targets = targets
+        # in a tuple they are no parts; a copy, since the student is often the teacher's object
+        self.frozen = (copy.deepcopy(teacher).requires_grad_(False), topic_bias)
         self.last_bias = torch.tensor(float("nan"))
-
-    def _apply(self, change, recurse=True):
-        # the teacher is no part, so it would not move to a device with the others
-        self.teacher._apply(change, recurse)
-        return super()._apply(change, recurse)
 
     def forward(self, embeddings: Tensor, labels: Tensor, batch: Batch) -> Tensor:
         """Return the loss of a batch, a scalar.
@@ -217,20 +212,18 @@ class ARR(nn.Module):
         """
         targets = self._soft_targets(batch, labels, embeddings.device)
         cosines = pairwise_cosines(embeddings)
-        return arr_loss(log_probabilities(cosines, self.config.temperature), targets)
+        return arr_loss(log_probabilities(cosines, self.temperature), targets)
 
     @torch.no_grad()
     def _soft_targets(self, batch, labels, device):
         """Return the targets S (B, B), and note the bias of the batch."""
-        temperature = self.config.temperature
-        topical = _cosines(self.topic_bias(batch.to(self.topic_bias.device)), device)
-        log_p_h = log_probabilities(topical, self.config.bias_temperature or temperature)
-        self.last_bias = bias_of_batch(log_p_h, labels)
-
-        similarity = _cosines(self.teacher.eval()(batch), device)
-        if self.config.targets == "released":
-            return released_targets(similarity, temperature, self.last_bias)
-        return soft_targets(log_probabilities(similarity, temperature), self.last_bias)
+        teacher, topic_bias = self.frozen
+        topical = _cosines(topic_bias(batch.to(topic_bias.device)), device)
+        self.last_bias = bias_of_batch(log_probabilities(topical, self.bias_temperature), labels)
+        similarity = _cosines(teacher.to(device).eval()(batch), device)
+        if self.targets == "released":
+            return released_targets(similarity, self.temperature, self.last_bias)
+        return soft_targets(log_probabilities(similarity, self.temperature), self.last_bias)
 
 
 def _cosines(rows, device):

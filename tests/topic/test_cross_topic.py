@@ -1,33 +1,31 @@
-"""A run's documents split by topic: made, reopened, masked, and retrieval among them recorded."""
+"""Documents split by topic: made, reopened, masked, and retrieval among them recorded."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from helpers.core import results
 from helpers.core.paths import Run
+from helpers.encoders.baselines import fit_on_documents
 from helpers.encoders.stream import StreamConfig
 from helpers.losses import LossConfig
 from helpers.splits.by_topic import TopicSplit
 from helpers.tokens import tokenizer
-from helpers.tokens.document_sets import DocumentConfig
+from helpers.tokens.document_sets import DocumentConfig, make_documents, open_documents
 from helpers.tokens.samplers import AuthorSampler
 from helpers.topic.cross_topic import (
-    RetrievalTest,
     chance_level,
     compare_systems,
     compared_pairs,
-    fit_topic_baseline,
     gains_over_base,
-    mean_costs,
     measure_retrieval,
-    open_trained,
 )
-from helpers.topic.distillation import train_with_students
+from helpers.topic.distillation import best_on_dev, train_with_students
+from helpers.topic.masking import mask_documents
 from helpers.topic.probes import disjoint_samples, probe_encoder
-from helpers.topic.topic_corpus import make_corpus, open_corpus
 from helpers.training.experiment import experiments_of
 from tests.factories import TopicShares, posts_table, styled_posts
 
@@ -51,15 +49,15 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def corpus(files):
-    return make_corpus(files, RULE, DocumentConfig(max_chars=0))
+    return make_documents(files, DocumentConfig(max_chars=0), RULE)
 
 
 def test_rows_of_tables_are_posts_of_stores(corpus):
     assert corpus.kind == "cross_topic" and list(corpus.stores) == list(TopicSplit.splits)
     for part, store in corpus.stores.items():
-        table = corpus.table(part)
-        assert len(table) == store.posts == len(corpus.topics(part))
-        assert corpus.tokenizer.decode(store.tokens[: store.post_offsets[1]]) == table.text[0]
+        texts = corpus.texts(part)
+        assert len(texts) == store.posts == len(corpus.topics(part))
+        assert corpus.tokenizer.decode(store.tokens[: store.post_offsets[1]]) == texts[0]
     known = corpus.stores["train"].meta["topics"]
     assert set(corpus.topics("train")) == set(known) and not set(corpus.topics("test_cross")) & set(
         known
@@ -68,40 +66,37 @@ def test_rows_of_tables_are_posts_of_stores(corpus):
 
 def test_it_is_found_again_by_its_data(files, corpus):
     data = corpus.stores["test_in"].meta["fingerprint"]
-    reopened = open_corpus(files, "cross_topic", data)
+    reopened = open_documents(files, "cross_topic", data)
     assert (
         reopened.report == corpus.report
         and reopened.tokenizer.fingerprint == corpus.tokenizer.fingerprint
     )
     assert np.array_equal(reopened.stores["dev"].tokens, corpus.stores["dev"].tokens)
     with pytest.raises(ValueError, match="no documents of the split 'random'"):
-        open_corpus(files, "random", data)
+        open_documents(files, "random", data)
 
 
 def test_posts_are_joined_within_a_topic(files):
     rule = RULE.model_copy(update={"kind": "random"})
-    joined = make_corpus(files, rule, DocumentConfig(max_chars=100, min_chars=60))
-    assert joined.table("train").text.str.len().between(60, 100).all()
-
-
-def test_raw_texts_are_refused_as_nothing_reads_them_here(files):
-    with pytest.raises(ValueError, match="raw_texts are of verification"):
-        make_corpus(files, RULE, DocumentConfig(raw_texts=True))
+    joined = make_documents(files, DocumentConfig(max_chars=100, min_chars=60), rule)
+    assert joined.texts("train").str.len().between(60, 100).all()
 
 
 def test_masked_documents_are_cut_and_keep_authors_and_topics(corpus):
-    masked = corpus.masked(frozenset({"w00", "w01"}), 16)
-    before, after = corpus.table("test_in"), masked.table("test_in")
-    assert before[["author", "topic"]].equals(after[["author", "topic"]])
-    assert after.text.str.contains("*", regex=False).any()
-    assert not after.text.str.contains("w05").any() and before.text.str.contains("w05").any()
-    assert masked.kind == corpus.kind and masked.stores["dev"].posts == corpus.stores["dev"].posts
+    masked = mask_documents(corpus, frozenset({"w00", "w01"}), 16)
+    assert masked.tables["test_in"].equals(corpus.tables["test_in"])
+    store = masked.stores["test_in"]
+    parts = np.split(store.tokens, store.post_offsets[1:-1])
+    texts = " ".join(corpus.tokenizer.decode(part) for part in parts)
+    assert "*" in texts and "w05" not in texts and "w00" in texts
+    assert corpus.texts("test_in").str.contains("w05").any()
+    assert max(map(len, parts)) <= 16 and store.posts == corpus.stores["test_in"].posts
 
 
 def test_chance_is_what_random_ranks_give(corpus):
     """Against 2,000 random orders of the targets."""
     chance = chance_level(corpus, "test_in")
-    topics, authors = corpus.topics("test_in"), corpus.table("test_in").author.to_numpy()
+    topics, authors = corpus.topics("test_in"), corpus.tables["test_in"].author.to_numpy()
     count = corpus.stores["test_in"].posts_per_author()
     targets, queries = (count - count // 2), count // 2
     rng, hits = np.random.default_rng(0), []
@@ -118,7 +113,7 @@ def test_bases_students_and_their_results(files, corpus):
     training = {"steps": 3, "lr": 0.01, "eval_every": 3}
     bases = {"supcon": experiments_of(TINY, SAMPLER, "supcon", {}, training)}
     students = {"arr": experiments_of(TINY, SAMPLER, "arr", {}, training)}
-    topic_bias = fit_topic_baseline("tfidf", corpus, TINY, 16)
+    topic_bias = fit_on_documents("tfidf", corpus, 16)
     trained = train_with_students(bases, students, corpus, topic_bias, files.models / "arr")
     base, student = trained["supcon"], trained["supcon_arr"]
     assert student.experiment.teacher == student.experiment.start == base.fingerprint
@@ -126,25 +121,17 @@ def test_bases_students_and_their_results(files, corpus):
     tests = {}
     for name, model in trained.items():
         about = {"model": name, "experiment": model.fingerprint}
-        tests[name] = measure_retrieval(files, corpus, model.encoder, 16, **about)
-        for part, test in tests[name].items():
-            assert test.documents == corpus.stores[part].posts > len(test.ranks)
-            assert test.seconds > 0
+        tests[name], costs = measure_retrieval(files, corpus, model.encoder, 16, **about)
+        sizes = [corpus.stores[test].posts for test in tests[name]]
+        assert costs["test_documents"] == np.mean(sizes) and costs["test_seconds"] > 0
     about = {"model": "supcon_arr", "base": "supcon", "experiment": student.fingerprint}
     sides = [tests["supcon_arr"]], [tests["supcon"]]
     added = compare_systems(files, corpus, *sides, **about)
     assert set(added.split) == {"test_cross", "test_in"} and (added.low <= added.value).all()
     frame = results.read_results(files)
     assert set(frame[frame.base == ""].model) == {"supcon", "supcon_arr"}
-    reopened, opened = open_trained(files, "cross_topic", ["supcon", "supcon_arr"])
-    assert [model.fingerprint for model in opened.values()] == [
-        base.fingerprint,
-        student.fingerprint,
-    ]
-    with pytest.raises(ValueError, match="no model 'mll'.*it has: supcon, supcon_arr"):
-        open_trained(files, "cross_topic", ["mll"])
-    rows, _ = disjoint_samples(reopened.stores["train"].posts, 200)
-    assert probe_encoder(opened["supcon"].encoder, reopened, rows, 16).value.between(0, 1).all()
+    rows, _ = disjoint_samples(corpus.stores["train"].posts, 200)
+    assert probe_encoder(base.encoder, corpus, rows, 16).value.between(0, 1).all()
 
 
 def test_a_student_is_compared_with_its_base_and_arr_with_its_control():
@@ -170,29 +157,17 @@ def test_gains_are_those_of_arr_over_its_base():
     assert gains.iloc[0].to_dict() == {"R@8": 0.25, "MRR": -0.5}
 
 
-def test_costs_are_means_over_kinds_tests_and_seeds():
-    tests = {
-        ("cross_topic", "supcon", 0): two_tests(1, 3),
-        ("cross_topic", "supcon", 1): two_tests(2, 2),
-        ("leak_aware", "supcon", 0): two_tests(5, 5),
-        ("cross_topic", "tfidf", 0): two_tests(1, 2),
-    }
-    trained = {}
-    for key, seconds in zip([*tests][:3], (10.0, 20.0, 60.0)):
-        trained[key] = SimpleNamespace(summary={"seconds": seconds})
-    costs = mean_costs(tests, trained)
-    assert costs.index.tolist() == ["supcon", "tfidf"]
-    assert costs.loc["supcon"].tolist() == [30, 3, 150]
-    assert np.isnan(costs.seconds["tfidf"]) and costs.test_seconds["tfidf"] == 1.5
-
-
-def two_tests(cross, seen):
-    """The two tests of a system, of 100 and of 200 documents."""
-    ranks = pd.Series([1.0])
-    return {
-        "test_cross": RetrievalTest(ranks, cross, 100),
-        "test_in": RetrievalTest(ranks, seen, 200),
-    }
+def test_the_best_on_dev_is_kept_and_one_alone_is_not_scored(corpus):
+    topics = len(corpus.stores["dev"].meta["topics"]) + 1
+    ignorant = TopicShares(topics)
+    ignorant.forward = lambda batch: torch.ones(len(batch), topics)
+    experiment = SimpleNamespace(sampler=SAMPLER)
+    trainings = [
+        SimpleNamespace(encoder=encoder, experiment=experiment)
+        for encoder in (ignorant, TopicShares(topics), TopicShares(topics))
+    ]
+    assert best_on_dev(trainings, corpus.stores["dev"]) is trainings[1]
+    assert best_on_dev(trainings[:1], None) is trainings[0]
 
 
 def test_a_probe_of_topic_shares_knows_the_topic(corpus):

@@ -66,7 +66,7 @@ NONSENSE = [
     ("04_losses", "top_k", {"k": [4, 4]}, "twice"),
     ("05_arr", "documents", {"max_chars": 100, "min_chars": 200}, "min_chars (200)"),
     ("05_arr", "documents", {"model": "minilm"}, "set elsewhere"),
-    ("05_arr", "split", {"kind": ["random", "random"]}, "twice"),
+    ("05_arr", "split", {"kind": ["leak_aware", "leak_aware"]}, "twice"),
     ("05_arr", "split", {"author_share": [0.1, 0.2]}, "must be a single value"),
     ("05_arr", "bases", {}, "must not be empty"),
     ("05_arr", "training", {"steps": 5, "lr": [0.1, 0.1]}, "twice"),

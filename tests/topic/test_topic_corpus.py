@@ -74,12 +74,12 @@ def test_it_is_found_again_by_its_data(files, corpus):
         and reopened.tokenizer.fingerprint == corpus.tokenizer.fingerprint
     )
     assert np.array_equal(reopened.stores["dev"].tokens, corpus.stores["dev"].tokens)
-    with pytest.raises(ValueError, match="no documents of the split 'random'"):
-        open_corpus(files, "random", data)
+    with pytest.raises(ValueError, match="no documents of the split 'leak_aware'"):
+        open_corpus(files, "leak_aware", data)
 
 
 def test_posts_are_joined_within_a_topic(files):
-    rule = RULE.model_copy(update={"kind": "random"})
+    rule = RULE.model_copy(update={"kind": "leak_aware", "similarity": 1.0})
     joined = make_corpus(files, rule, DocumentConfig(max_chars=100, min_chars=60))
     assert joined.table("train").text.str.len().between(60, 100).all()
 

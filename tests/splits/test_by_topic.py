@@ -275,16 +275,6 @@ def test_given_files_are_test_and_dev_as_they_are(tmp_path, kind):
         by_topics(posts_table(tmp_path / "x.parquet", documents()), tmp_path / "none", **rule)
 
 
-def _shared_author(made):
-    made["dev"] = sorted(
-        [*made["dev"], (made["train"][0][0], 5, "topic 0/\N{SNOWMAN}", "new words")]
-    )
-
-
-def _shared_text(made):
-    made["test_in"][0] = (*made["test_in"][0][:3], "  " + made["train"][0][3].upper())
-
-
 def _known_topic(made):
     made["test_cross"][0] = (
         *made["test_cross"][0][:2],
@@ -308,11 +298,6 @@ def _alike_topic(made):
     )
 
 
-def _lonely(made):
-    author = made["train"][0][0]
-    made["train"] = made["train"][:1] + [row for row in made["train"] if row[0] != author]
-
-
 @pytest.fixture(scope="module")
 def made_once(tmp_path_factory):
     """The folder of a leak-aware split; to be copied."""
@@ -325,15 +310,9 @@ def made_once(tmp_path_factory):
 @pytest.mark.parametrize(
     "change, check",
     [
-        (_shared_author, "authors in more than one split: 1"),
-        (_shared_text, "texts in more than one split: 1"),
         (_known_topic, "topics of both train and test_cross: 1"),
         (_unknown_topic, "test_in topics that train lacks: 1"),
         (_alike_topic, "clusters of both train and test_cross: 1"),
-        (_lonely, "train authors with fewer than 2 posts: 1"),
-        (lambda made: made["test_in"].reverse(), "test_in rows out of order"),
-        (lambda made: made["train"].pop(), "train counts differ from split.json"),
-        (lambda made: made["dev"].clear(), "dev counts differ from split.json"),
     ],
 )
 def test_the_audit_catches(tmp_path, write_posts, made_once, change, check):

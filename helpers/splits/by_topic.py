@@ -150,8 +150,8 @@ class TopicSplit(Rule):
         test_topics = used["topic"][used["split"] == "test_cross"]
         if len(train_topics) and len(test_topics):  # else make_split raises and names what is empty
             similarity = topic_similarity(vectors, train_topics, test_topics)
-            facts["most_similar"] = list(similarity.idxmax())
-            facts["similarity_max"] = round(float(similarity.max()), 4)
+            facts["most_similar"] = list(similarity.index[0])
+            facts["similarity_max"] = round(float(similarity.iloc[0]), 4)
         return facts
 
     def _sides_of_topics(self, connection, clusters):
@@ -317,7 +317,7 @@ def topic_vectors(connection: DuckDBPyConnection, seed: int = 0) -> pd.DataFrame
 def topic_similarity(
     vectors: pd.DataFrame, train_topics: Iterable[str], test_topics: Iterable[str]
 ) -> pd.Series:
-    """Return how similar each test topic is to the training topic that is most similar to it.
+    """Return for each test topic the most similar training topic, the most similar pair first.
 
     Parameters
     ----------
@@ -328,13 +328,14 @@ def topic_similarity(
 
     Returns
     -------
-    Similarities in [0, 1], indexed by test topic and training topic, in order of the test topics.
+    Similarities in [0, 1], indexed by test topic and training topic.
     """
     train = vectors.loc[sorted(train_topics)]
     test = vectors.loc[sorted(test_topics)]
     cosine = test @ train.T
     pairs = [test.index, cosine.idxmax(axis=1)]
-    return pd.Series(cosine.max(axis=1).clip(0, 1).to_numpy(), pairs)
+    similarity = pd.Series(cosine.max(axis=1).clip(0, 1).to_numpy(), pairs)
+    return similarity.sort_values(ascending=False, kind="stable")
 
 
 def cluster_topics(vectors: pd.DataFrame, similarity: float) -> pd.Series:

@@ -179,6 +179,20 @@ def test_none_keeps_every_post(tmp_path):
     assert audit_split(tmp_path / "out")["violations"].tolist() == [0] * 4
 
 
+@pytest.mark.parametrize("query", ["FROM posts LIMIT 9", "FROM posts UNION ALL SELECT 1"])
+def test_a_rule_that_loses_a_post_or_places_it_twice_is_an_error(tmp_path, monkeypatch, query):
+    def assign(self, connection):
+        places = f"SELECT n, 'all' AS split, '' AS reason FROM (SELECT n {query})"
+        connection.execute(f"CREATE TABLE assignment AS {places}")
+        return {}
+
+    monkeypatch.setattr(NoSplit, "assign", assign)
+    path = save(tmp_path / "posts.parquet", posts())
+    with pytest.raises(RuntimeError, match="NoSplit placed [0-9]+ posts in no row, or in several"):
+        make_split(path, tmp_path / "out", NoSplit())
+    assert not (tmp_path / "out/split.json").exists()
+
+
 def _shared_author(rows):
     rows["dev"] = sorted([*rows["dev"], (rows["train"][0][0], rows["dev"][0][1], "x", "new")])
 

@@ -21,12 +21,14 @@ $(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(valu
 CHECK_RUN = if ! [[ "$$RUN" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \
     echo "RUN is the name of a run: letters, digits, '.', '_' and '-'"; exit 1; fi
 BIN := .venv/bin
-# Three groups of notebooks under nbval. FIRST makes the input of all others. The notebooks of THEN are independent of each
-# other. LAST looks at the models of both. The longest notebook comes first; 06 trains the models that 07 and 08 use.
+# Four groups of notebooks under nbval. FIRST makes the input of all others but of BESIDE, which run at the same time. The
+# notebooks of THEN are independent of each other. LAST looks at the models of both. The longest notebook comes first; 06
+# trains the models that 07 and 08 use.
 FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb)
+BESIDE := $(wildcard notebooks/00*.ipynb notebooks/13*.ipynb)
 LAST := $(foreach number,06 12 11 07 08,$(wildcard notebooks/$(number)*.ipynb))
 LONG := $(foreach number,16 15 17 10 09 04,$(wildcard notebooks/$(number)*.ipynb))
-THEN := $(LONG) $(filter-out $(FIRST) $(LONG) $(LAST),$(sort $(wildcard notebooks/[0-9]*.ipynb)))
+THEN := $(LONG) $(filter-out $(FIRST) $(BESIDE) $(LONG) $(LAST),$(sort $(wildcard notebooks/[0-9]*.ipynb)))
 NBVAL = $(BIN)/python -m pytest -p tests.kernels -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
     --nbval-cell-timeout 900 --tb short -x
 # keep this order: by default xdist begins with the notebook that has the most cells
@@ -93,7 +95,7 @@ test: setup
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/python -m pytest tests -n 2 --dist worksteal
-	$(NBVAL) $(FIRST)
+	$(NBVAL) $(BESIDE) & beside=$$!; $(NBVAL) $(FIRST); first=$$?; wait $$beside && exit $$first
 	$(NBVAL) $(SHARED) $(THEN)
 	$(NBVAL) $(SHARED) $(LAST)
 

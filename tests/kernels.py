@@ -1,14 +1,18 @@
-"""Kernels for nbval, started one at a time and once more where one does not answer.
+"""What nbval does here beside its own: kernels that start for sure, and a look at every figure.
 
 A kernel's ports are free when they are chosen, not when it takes them: of two that start at once
-one may die of it.
+one may die of it. So kernels start one at a time, and once more where one does not answer.
 """
 
 import os
 import warnings
 
 import nbval.plugin
+import pytest
 from filelock import FileLock
+
+from helpers.runs.report import PLOTLY
+from tests.figure_texts import check_figure
 
 ATTEMPTS = 3
 
@@ -32,3 +36,14 @@ class RunningKernel(nbval.plugin.RunningKernel):
 
 
 nbval.plugin.RunningKernel = RunningKernel
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Run a cell, then check the texts of the figures that it shows."""
+    result = yield
+    for output in getattr(item, "test_outputs", None) or []:
+        figure = output.get("data", {}).get(PLOTLY)
+        if figure:
+            check_figure(figure)
+    return result

@@ -1,9 +1,13 @@
-"""A kernel that does not start is started again, and the third failure is the test's own."""
+"""Under nbval a kernel that does not start is started again, and figures are looked at."""
 
+from types import SimpleNamespace
+
+import nbformat
 import pytest
 from nbval.kernel import RunningKernel as Original
 
-from tests.kernels import RunningKernel
+from helpers.runs.report import PLOTLY
+from tests.kernels import RunningKernel, pytest_runtest_call
 
 
 @pytest.mark.parametrize("failures", [0, 2])
@@ -37,3 +41,24 @@ def test_nbval_starts_kernels_so(monkeypatch):
     import nbval.plugin
 
     assert nbval.plugin.RunningKernel is RunningKernel
+
+
+@pytest.mark.parametrize(
+    "title, name, is_shown",
+    [
+        ("a finding", "Stream TPS", True),
+        ("", "Stream TPS", False),
+        ("tfidf_word is first", "Stream TPS", False),
+        ("a finding", "a" * 29, False),
+    ],
+)
+def test_nbval_looks_at_the_texts_of_a_figure(title, name, is_shown):
+    figure = {"data": [{"name": name}], "layout": {"title": {"text": title}}}
+    outputs = [
+        nbformat.v4.new_output("stream", text="words"),
+        nbformat.v4.new_output("display_data", {PLOTLY: figure}),
+    ]
+    run = pytest_runtest_call(SimpleNamespace(test_outputs=outputs))
+    next(run)
+    with pytest.raises(StopIteration if is_shown else AssertionError):
+        next(run)

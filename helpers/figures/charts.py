@@ -24,6 +24,7 @@ from .style import (
     html_name,
     html_post,
     set_title,
+    whisker_columns,
     with_whiskers,
 )
 
@@ -62,9 +63,9 @@ def bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
     if pd.notna(top.get("targets")):
         finding += f", {top['targets']:,.0f} targets"
     shown = with_whiskers(rows)
-    has_interval = shown["above"].notna().any()
+    whiskers = whisker_columns(shown, "x")
     axis = html_label(metric)
-    if has_interval:
+    if whiskers:
         axis += ", with 95% intervals"
     figure = px.bar(
         shown.assign(system=shown["system"].map(escape_html), split=shown["split"].map(html_label)),
@@ -73,11 +74,10 @@ def bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
         color="split",
         orientation="h",
         barmode="group",
-        error_x="above" if has_interval else None,
-        error_x_minus="below" if has_interval else None,
         category_orders={"system": [escape_html(name) for name in order]},
         labels={"value": axis, "split": ""},
         height=190 + 34 * len(order) * len(splits) ** 0.5,
+        **whiskers,
     )
     figure.update_xaxes(rangemode="tozero")
     figure.update_layout(legend_traceorder="reversed", showlegend=len(splits) > 1)
@@ -168,69 +168,76 @@ def lines(
     **style : Any
         further arguments of plotly.express.line, such as ``log_x``
     """
-    panels = [y] if isinstance(y, str) else y
-    if panels[0] not in rows:
-        rows = select_results(rows, panels[0], ("model", x))
-    columns = list(dict.fromkeys([x, colour, *filter(None, [facet])]))
-    parts = []
-    for name in panels:
-        ends = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
-        part = rows[[*columns, *(end for end in ends if end in rows)]].rename(columns=ends)
-        parts.append(part.assign(panel=html_label(name)))
-    shown = with_whiskers(pd.concat(parts).dropna(subset="value"))
-    if facet:
-        shown["panel"] = shown[facet].map(lambda name: f"{facet} {html_label(name)}")
+    metrics = [y] if isinstance(y, str) else y
+    shown = _points(rows, x, metrics, colour, facet)
+    whiskers = whisker_columns(shown, "y")
     shown["place"] = shown[x]
-    has_interval = shown["above"].notna().any()
-    if has_interval:
+    if whiskers:
         shown["place"] = _dodged(shown[x], pd.factorize(shown[colour])[0], "log_x" in style)
-    few_points = shown.groupby([colour, "panel"]).size().max() < MAX_MARKERS
+    few_points = bool(shown.groupby([colour, "panel"]).size().max() < MAX_MARKERS)
+    axis = html_label(x)
     figure = px.line(
         shown.assign(**{colour: shown[colour].map(html_label)}),
         x="place",
         y="value",
         color=colour,
         facet_col="panel",
-        facet_col_spacing=0.12 if len(panels) > 1 else 0.03,
-        error_y="above" if has_interval else None,
-        error_y_minus="below" if has_interval else None,
-        markers=bool(few_points),
+        facet_col_spacing=0.12 if len(metrics) > 1 else 0.03,
+        markers=few_points,
         hover_data={"place": False, x: True},
-        labels={
-            "place": html_label(x),
-            x: html_label(x),
-            colour: "",
-            "value": html_label(panels[0]),
-        },
+        labels={"place": axis, x: axis, colour: "", "value": html_label(metrics[0])},
+        **whiskers,
         **style,
     )
-    if facet:
-        figure.for_each_annotation(lambda note: note.update(text=note.text.split("=", 1)[-1]))
-    else:  # the axis has the same name
-        figure.layout.annotations = ()
-    for column, name in enumerate(panels, 1):
-        if len(panels) > 1:
-            figure.update_yaxes(matches=None, showticklabels=True, col=column)
-        figure.update_yaxes(title=html_label(name), col=column)
     if few_points and "log_x" in style:
         figure.update_xaxes(tickvals=sorted(set(shown[x])))
-    n_lines = len(figure.data)
+    figure.update_layout(showlegend=len(figure.data) > len(metrics) or bool(diagonal))
+    _name_panels(figure, metrics, facet)
+    _add_references(figure, diagonal)
+    if not title:
+        title = _best_line(shown, x, metrics[0], colour, at, facet)
+    return set_title(figure, title)
+
+
+def _points(rows, x, metrics, colour, facet):
+    """Return one row per point: ``value, low, high`` of a metric, and the panel that shows it."""
+    if metrics[0] not in rows:
+        rows = select_results(rows, metrics[0], ("model", x))
+    about = [x, colour]
+    if facet:
+        about.append(facet)
+    parts = []
+    for metric in metrics:
+        ends = {metric: "value", f"{metric}_low": "low", f"{metric}_high": "high"}
+        part = rows.assign(**rows[about]).rename(columns=ends)
+        part = rows[[*about, *rows.columns.intersection(list(ends))]].rename(columns=ends)
+        parts.append(part.assign(panel=html_label(metric)))
+    shown = with_whiskers(pd.concat(parts).dropna(subset="value"))
+    if facet:
+        shown["panel"] = shown[facet].map(lambda name: f"{facet} {html_label(name)}")
+    return shown
+
+
+def _name_panels(figure, metrics, facet):
+    """Name each panel of a facet; the axis of a metric has its name, and several have no scale."""
+    figure.for_each_annotation(lambda note: note.update(text=note.text.removeprefix("panel=")))
+    if not facet:
+        figure.layout.annotations = ()
+    for column, metric in enumerate(metrics, 1):
+        figure.update_yaxes(title=html_label(metric), col=column)
+    if len(metrics) > 1:
+        figure.update_yaxes(matches=None, showticklabels=True)
+
+
+def _add_references(figure, diagonal):
+    """Draw a dotted line from (0, 0) to (1, 1), once in the legend, and dot other references."""
     if diagonal:
         style = {"mode": "lines", "name": diagonal, "showlegend": False}
         figure.add_scatter(x=[0, 1], y=[0, 1], row="all", col="all", **style)
         figure.data[-1].showlegend = True
-    figure.update_traces(line={"dash": "dot", "color": GREY}, selector=_is_reference)
-    figure.update_layout(showlegend=n_lines > len(panels) or bool(diagonal))
-    if not title:
-        first = shown[shown["panel"] == shown["panel"].iloc[0]]
-        title = _best_line(first, x, panels[0], colour, at)
-        if facet:
-            title += f", {facet} {label(first[facet].iloc[0])}"
-    return set_title(figure, title)
-
-
-def _is_reference(trace):
-    return trace.name in REFERENCES
+    dotted = {"dash": "dot", "color": GREY}
+    for name in REFERENCES:
+        figure.update_traces(line=dotted, selector={"name": name})
 
 
 def _dodged(x, system, is_log):
@@ -241,12 +248,16 @@ def _dodged(x, system, is_log):
     return x + x.max() * DODGE * step
 
 
-def _best_line(rows: pd.DataFrame, x: str, y: str, colour: str, at: float) -> str:
-    """Say which system has the best value at an x, or at the next larger one."""
-    at = min(at, rows[x].max())
-    reached = rows[rows[x] >= at].sort_values(x, kind="stable")
+def _best_line(rows, x, y, colour, at, facet):
+    """Say which system has the best value at an x, or at the next larger one, in one panel."""
+    first = rows[rows["panel"] == rows["panel"].iloc[0]]
+    at = min(at, first[x].max())
+    reached = first[first[x] >= at].sort_values(x, kind="stable")
     top = best_row(reached.groupby(colour).first(), y)
-    return f"at {at:,g} {label(x)}, {label(top.name)} has the {_best(y)}: {top['value']:,.3g}"
+    finding = f"at {at:,g} {label(x)}, {label(top.name)} has the {_best(y)}: {top['value']:,.3g}"
+    if facet:
+        finding += f", {facet} {label(first[facet].iloc[0])}"
+    return finding
 
 
 def _best(metric):
@@ -320,11 +331,12 @@ def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
         distance[name] = np.average((table["predicted"] - table["observed"]).abs(), weights=weights)
     distances = [f"{value:.2f} ({label(name)})" for name, value in distance.items()]
     finding = f"probabilities differ from the true shares by {', '.join(distances)} on average"
+    if note:
+        finding += f" ({note})"
     rows = pd.concat(tables, names=["system", "bin"]).reset_index()
     style = {"width": 680, "height": 680}
     figure = lines(rows, "predicted", "observed", "system", finding, diagonal="perfect", **style)
-    figure.update_xaxes(range=[0, 1]).update_yaxes(range=[0, 1.005])
-    return set_title(figure, finding, note)
+    return figure.update_xaxes(range=[0, 1]).update_yaxes(range=[0, 1.005])
 
 
 def cumulative(values: dict[str, np.ndarray], x: str, share: str) -> pd.DataFrame:

@@ -89,6 +89,21 @@ def with_whiskers(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(above=rows["high"] - rows["value"], below=rows["value"] - rows["low"])
 
 
+def whisker_columns(rows: pd.DataFrame, axis: str) -> dict[str, str]:
+    """Return the arguments by which plotly.express draws the whiskers of rows that have some.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        rows of :func:`with_whiskers`
+    axis : str
+        "x" or "y", along which whiskers lie
+    """
+    if rows["above"].isna().all():
+        return {}
+    return {f"error_{axis}": "above", f"error_{axis}_minus": "below"}
+
+
 def set_title(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
     """Set the title of a figure in place, with the margins that it needs, and return the figure.
 

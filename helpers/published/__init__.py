@@ -10,7 +10,6 @@ row whose numbers are doubtful, if any. Rows and columns have the identifiers of
 """
 
 from collections.abc import Collection
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -137,68 +136,16 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
         side, or the two indices have different numbers of levels
     """
     if isinstance(measured, pd.Series):
-        if published.shape[1] != 1:
-            raise ValueError(
-                f"a series beside the columns {', '.join(published)}: choose one column, "
-                "or give a frame"
-            )
         measured = measured.to_frame("ours")
         published = published.set_axis(["published"], axis=1)
     measured = measured.rename_axis(published.index.names)
     only_measured = measured.index.difference(published.index, sort=False)
     rows = published.reindex(published.index.append(only_measured))
-    sides = {"left_index": True, "right_index": True, "suffixes": (" published", " ours")}
-    joined = rows.merge(measured, "left", validate="one_to_one", **sides)
+    joined = rows.join(measured, suffixes=(" published", " ours"), validate="one_to_one")
     pairs = []
     for column in published.columns.intersection(measured.columns, sort=False):
         pairs += [f"{column} published", f"{column} ours"]
     return joined[[*pairs, *joined.columns.difference(pairs, sort=False)]]
-
-
-def row_pairs(beside: pd.DataFrame, metric: str) -> dict[tuple, float]:
-    """Return the published difference of each pair of rows that a paper and we have in common.
-
-    Parameters
-    ----------
-    beside : DataFrame
-        rows of :func:`side_by_side`
-    metric : str
-        the metric that is subtracted
-
-    Returns
-    -------
-    (index of a row, index of a later row) -> the published metric of the first minus the second
-    """
-    shared = beside.dropna(subset=[f"{metric} published", f"{metric} ours"])
-    published = shared[f"{metric} published"]
-    return {(a, b): published[a] - published[b] for a, b in combinations(published.index, 2)}
-
-
-def agreement(ours: pd.Series, published: float) -> pd.Series:
-    """Compare the sign of a paired difference with that of the published one.
-
-    Parameters
-    ----------
-    ours : Series
-        our difference: ``value``, and ``low`` and ``high``, the ends of its interval
-    published : float
-        the published difference
-
-    Returns
-    -------
-    Entries of 1 or 0, to be added up over comparisons: 1 for the comparison, whether both have the
-    same sign, and whether they do, or have opposite signs, and our interval excludes 0
-    """
-    is_same = ours.value * published > 0
-    is_opposite = ours.value * published < 0
-    is_certain = not ours.low <= 0 <= ours.high
-    counts = {
-        "comparisons": True,
-        "same sign": is_same,
-        "same sign, excludes 0": is_same and is_certain,
-        "opposite sign, excludes 0": is_opposite and is_certain,
-    }
-    return pd.Series(counts).astype(int)
 
 
 def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:

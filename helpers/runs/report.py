@@ -13,7 +13,7 @@ import json
 import re
 from contextlib import suppress
 from functools import cache
-from html import escape, unescape
+from html import escape
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import tostring
@@ -75,7 +75,7 @@ def build_report(
         trusted HTML at the top of the page
     beside : dict or None
         for a set of pages with one notebook each: stem of every notebook -> its title. Contents and
-        links then lead to ``<stem>.html``, and figures are shown as stored pictures
+        links then lead to ``<stem>.html``
 
     Raises
     ------
@@ -96,7 +96,7 @@ def build_report(
             cell["id"] = f"{key}-{number}"
             cell["attachments"] = cell.get("attachments", {})
             if "outputs" in cell:
-                _prepare(cell, figures, pictures=bool(beside))
+                _prepare(cell, figures)
         body, _ = _exporter().from_notebook_node(book, resources=resources)
         for stem, address in addresses.items():
             body = body.replace(f'<a href="{stem}.ipynb">', f'<a href="{address}">')
@@ -119,20 +119,15 @@ def _title(book):
     return re.sub(r"[*_`]{1,2}(\S[^*_`]*)[*_`]{1,2}", r"\1", heading[1])
 
 
-def _prepare(cell, figures, pictures):
+def _prepare(cell, figures):
     """Turn the outputs of a cell into safe HTML, in place; text and pictures stay as they are.
 
-    Plotly figures are appended to ``figures``, and the page draws them; with ``pictures``, their
-    stored PNG is shown instead, if there is one.
+    Plotly figures are appended to ``figures``, and the page draws them.
     """
     for output in cell.outputs:
         data = output.get("data", {})
         for kind in DROPPED:
             data.pop(kind, None)
-        if pictures and PLOTLY in data and "image/png" in data:
-            finding = data.pop(PLOTLY).get("layout", {}).get("title", {}).get("text", "")
-            output["metadata"] = {"image/png": {"alt": unescape(finding.replace("<br>", " "))}}
-
         markdown = data.get("text/markdown") or data.get("text/latex")
         if PLOTLY in data:
             html = f'<div class="figure" data-figure="{len(figures)}"></div>'

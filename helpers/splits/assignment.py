@@ -18,7 +18,7 @@ from ..core.artifacts import (
 )
 from ..core.parameters import Config
 from ..corpus.merge import NORMAL
-from ..corpus.posts_table import SCHEMA, open_database, write_posts
+from ..corpus.posts_table import SCHEMA, open_database, query_scalar, write_posts
 from .audit import audit_split
 
 VERSION = 5  # raised when the same posts and settings give other files
@@ -201,9 +201,10 @@ def _make_split(posts_path, folder, rule, memory_limit):
         "splits": sizes,
         "unused": unused,
         "promises": rule.guarantees(facts),
+        "fingerprint": fingerprint,
     }
     audit_split(folder, report, memory_limit)
-    write_json(record, report | {"fingerprint": fingerprint})
+    write_json(record, report)
     return read_json(record)
 
 
@@ -223,22 +224,24 @@ def _number_posts(connection, posts_path):
 
 def _sizes(connection, rule):
     """Count posts, authors and topics of each split, and the unused posts of each reason."""
-    posts, placed, rows = connection.execute("""
-        SELECT (SELECT count(*) FROM posts), count(DISTINCT n), count(*)
-        FROM assignment""").fetchone()
-    if not placed == posts == rows:
-        raise RuntimeError(
-            f"{type(rule).__name__} placed {placed} of {posts} posts, or one of them twice"
-        )
+    wrong = query_scalar(
+        connection,
+        """
+        SELECT count(*) FROM (
+            SELECT n FROM (SELECT n FROM posts UNION ALL SELECT n FROM assignment)
+            GROUP BY n HAVING count(*) <> 2)""",
+    )
+    if wrong:
+        raise RuntimeError(f"{type(rule).__name__} placed {wrong} posts in no row, or in several")
     table = connection.execute("""
         SELECT split, count(*) AS posts, count(DISTINCT author) AS authors,
                count(DISTINCT topic) AS topics
         FROM assignment JOIN posts USING (n) WHERE reason = '' GROUP BY split""").df()
     sizes = table.set_index("split").to_dict("index")
-    unused = connection.execute("""
+    reasons = connection.execute("""
         SELECT reason, count(*) FROM assignment WHERE reason <> ''
-        GROUP BY reason ORDER BY reason""").fetchall()
-    unused = dict(unused)
+        GROUP BY reason ORDER BY reason""")
+    unused = dict(reasons.fetchall())
     empty = [name for name in rule.splits if name not in sizes and name not in rule.optional]
     if empty:
         used = {name: size["posts"] for name, size in sizes.items()}

@@ -46,8 +46,7 @@ class AuthorSplit(SharesRule):
 
         Returns
         -------
-        ``given_pairs``: whether every post belongs to a given pair; ``largest_component``: the
-        number of authors in the largest group of linked authors, 1 without pairs.
+        ``given_pairs``: whether every post belongs to a given pair.
         """
         assign_given_files(connection, self.files)
         authors = connection.execute(
@@ -62,15 +61,14 @@ class AuthorSplit(SharesRule):
         )
         if has_pairs:
             component = _components(connection, authors["author"])
-        sizes = np.bincount(component)
-        split = self._draw(sizes, len(authors))
+        split = self._draw(np.bincount(component), len(authors))
         connection.register("authors", authors.assign(drawn=split[component]))
         self.write_assignment(
             connection,
             """SELECT n, coalesce(home, drawn) AS split, reason
                FROM given LEFT JOIN authors USING (author)""",
         )
-        return {"given_pairs": has_pairs, "largest_component": int(sizes.max(initial=0))}
+        return {"given_pairs": has_pairs}
 
     def _draw(self, sizes, n_authors):
         """Assign each component, a group of linked authors, to a split at random.
@@ -137,8 +135,8 @@ class PairSplit(SharesRule):
 
         Returns
         -------
-        ``moved_pairs``: the number of pairs that moved out of training; ``half_known_authors``: the
-        number of authors of test or dev who have texts in training, too.
+        ``half_known_authors``: the number of authors of test or dev who have texts in training,
+        too.
 
         Raises
         ------
@@ -153,7 +151,7 @@ class PairSplit(SharesRule):
                 "split pairs: a post belongs to no given pair. Only PAN's files give pairs; "
                 "pseudonymised posts have no ids"
             )
-        split, moved = self._draw(posts)
+        split = self._draw(posts)
         connection.register("drawn_pairs", split.rename("split").reset_index())
         self.write_assignment(
             connection,
@@ -163,23 +161,20 @@ class PairSplit(SharesRule):
         placed = posts["pair"].map(split)
         known = set(posts["author"][placed == "train"])
         tested = set(posts["author"][placed != "train"])
-        return {"moved_pairs": moved, "half_known_authors": len(known & tested)}
+        return {"half_known_authors": len(known & tested)}
 
     def _draw(self, posts):
-        """Return the split of each pair, a Series by pair, and the number of pairs that moved."""
+        """Return the split of each pair, a Series by pair."""
         pairs = np.sort(posts["pair"].unique())
         order = np.random.default_rng(self.seed).permutation(pairs)
         split = pd.Series("train", index=pd.Index(pairs, name="pair"))
-        moved = 0
         for name, share in (("test", self.test), ("dev", self.dev)):
             is_left = (split[order] == "train").to_numpy()
             first_pairs = order[is_left][: round(share * len(pairs))]
             authors = posts["author"][posts["pair"].isin(first_pairs)]
             touched = posts["pair"][posts["author"].isin(authors)].unique()
-            touched = touched[(split[touched] == "train").to_numpy()]
-            split[touched] = name
-            moved += len(touched) - len(first_pairs)
-        return split, moved
+            split[touched[(split[touched] == "train").to_numpy()]] = name
+        return split
 
 
 def assign_given_files(connection: DuckDBPyConnection, files: dict[str, str]) -> None:

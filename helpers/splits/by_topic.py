@@ -59,8 +59,7 @@ class TopicSplit(Rule):
     ----------
     files : split -> its file, see :func:`helpers.splits.by_author.assign_given_files`
     kind : "cross_topic"
-        "leak_aware" also keeps topics of one cluster (see ``similarity``) on one side; "random"
-        lets every topic be in every split.
+        "leak_aware" also keeps topics of one cluster (see ``similarity``) on one side.
     author_share, topic_share, train_share : float, see above
     min_documents : int, fewest documents of a training author
     author_topics : int, how many topics of a training author are kept, the most frequent first
@@ -75,7 +74,7 @@ class TopicSplit(Rule):
 
     splits = ("train", "test_cross", "test_in", "dev")
     files: dict[Literal["test_cross", "dev"], str] = {}
-    kind: Literal["cross_topic", "leak_aware", "random"] = "cross_topic"
+    kind: Literal["cross_topic", "leak_aware"] = "cross_topic"
     author_share: float = Field(0.1, gt=0, le=1)
     topic_share: float = Field(0.2, gt=0, le=1)
     train_share: float = Field(0.8, gt=0, le=1)
@@ -107,12 +106,11 @@ class TopicSplit(Rule):
     def guarantees(self, facts: dict) -> list[list]:
         """Return the promises that the audit checks, which depend on the settings.
 
-        Every topic of test_in is in train. Unless ``kind`` is "random", no topic of test_cross is.
+        Every topic of test_in is in train, no topic of test_cross is.
         """
         promises = super().guarantees(facts)
         promises.append(["topics_within", "test_in", "train"])
-        if self.kind != "random":
-            promises.append(["topics_apart", ["train", "test_cross"]])
+        promises.append(["topics_apart", ["train", "test_cross"]])
         if self.kind == "leak_aware":
             promises.append(["clusters_apart", ["train", "test_cross"]])
         if self.author_topics:
@@ -124,9 +122,8 @@ class TopicSplit(Rule):
 
         Returns
         -------
-        ``clusters``: {topic: cluster}, only for "leak_aware"; ``similarity_max`` and
-        ``similarity_mean`` over the topics of test_cross, each compared with the most similar topic
-        of train; ``most_similar``: the [test topic, train topic] with the highest similarity.
+        ``clusters``: {topic: cluster}, only for "leak_aware"; ``most_similar``: the topics [of
+        test_cross, of train] that are most similar; ``similarity_max``: how similar they are.
 
         Raises
         ------
@@ -152,37 +149,32 @@ class TopicSplit(Rule):
         train_topics = used["topic"][used["split"] == "train"]
         test_topics = used["topic"][used["split"] == "test_cross"]
         if len(train_topics) and len(test_topics):  # else make_split raises and names what is empty
-            pairs = topic_similarity(vectors, train_topics, test_topics)
-            facts["similarity_max"] = round(float(pairs["similarity"].max()), 4)
-            facts["similarity_mean"] = round(float(pairs["similarity"].mean()), 4)
-            facts["most_similar"] = pairs.loc[0, ["test_topic", "train_topic"]].tolist()
+            similarity = topic_similarity(vectors, train_topics, test_topics)
+            facts["most_similar"] = list(similarity.index[0])
+            facts["similarity_max"] = round(float(similarity.iloc[0]), 4)
         return facts
 
     def _sides_of_topics(self, connection, clusters):
         """Return the topics: ``seen`` ones may be in train, ``unseen`` ones in test_cross.
 
-        It lacks topics found in given files only and, unless ``kind`` is "random", the topics (for
-        "leak_aware" the clusters) of a given test_cross.
+        It lacks topics found in given files only, and the groups of topics of a given test_cross. A
+        group is a cluster where there are ``clusters``, else a topic.
         """
         topics = connection.execute("""
-            SELECT topic, count(*) FILTER (home IS NULL) AS documents,
+            SELECT topic, topic AS group, count(*) FILTER (home IS NULL) AS documents,
                    coalesce(bool_or(home = 'test_cross' AND reason = ''), false) AS asked
-            FROM posts JOIN given USING (n) GROUP BY topic ORDER BY documents DESC, topic""").df()
-        has_documents = topics["documents"] > 0
-        if self.kind == "random":
-            return topics[has_documents].assign(seen=True, unseen=True)
-        group = topics["topic"]
+            FROM posts JOIN given USING (n) GROUP BY topic ORDER BY topic""").df()
         if clusters is not None:
-            group = group.map(clusters)
-        is_asked = group.isin(group[topics["asked"]])
-        topics = topics[has_documents & ~is_asked]
-        seen = self._candidates(topics, clusters)
+            topics["group"] = topics["topic"].map(clusters)
+        is_asked = topics["group"].isin(topics["group"][topics["asked"]])
+        topics = topics[(topics["documents"] > 0) & ~is_asked]
+        seen = self._candidates(topics)
         return topics.assign(seen=seen, unseen=~seen)
 
-    def _candidates(self, topics, clusters):
-        """Return (T,) bool: which of the T topics, the largest first, training may use.
+    def _candidates(self, topics):
+        """Return (T,) bool: which of the T topics training may use.
 
-        Clusters are taken whole, those with the most documents first; one that would exceed
+        Groups are taken whole, those with the most documents first; one that would exceed
         ``topic_share`` is passed over.
         """
         n_topics = max(1, round(self.topic_share * len(topics)))
@@ -191,22 +183,20 @@ class TopicSplit(Rule):
                 f"topic_share {self.topic_share} of {len(topics)} topics leaves none for the "
                 "cross-topic test"
             )
-        if clusters is None:
-            return np.arange(len(topics)) < n_topics
-        cluster_of_topic = clusters.loc[topics["topic"]].to_numpy()
-        documents = topics.groupby(cluster_of_topic)["documents"].sum()
-        seen = np.zeros(len(topics), bool)
-        for cluster in documents.sort_values(ascending=False, kind="stable").index:
-            members = cluster_of_topic == cluster
-            if seen.sum() + members.sum() <= n_topics:
-                seen |= members
-        if not seen.any():
+        groups = topics.groupby("group")["documents"].agg(["sum", "size"])
+        chosen = []
+        groups = groups.sort_values("sum", ascending=False, kind="stable")
+        for group, size in groups["size"].items():
+            if size <= n_topics:
+                chosen.append(group)
+                n_topics -= size
+        if not chosen:
             raise ValueError(
-                f"each of {len(documents)} clusters of topics is larger than {n_topics} topics, "
+                f"each of {len(groups)} clusters of topics is larger than {n_topics} topics, "
                 f"topic_share ({self.topic_share}) of {len(topics)}: raise topic_share or "
                 "similarity"
             )
-        return seen
+        return topics["group"].isin(chosen)
 
     def _draw(self, connection):
         """Return the authors in no given file, and the split ``drawn`` for each, None for none."""
@@ -326,7 +316,7 @@ def topic_vectors(connection: DuckDBPyConnection, seed: int = 0) -> pd.DataFrame
 
 def topic_similarity(
     vectors: pd.DataFrame, train_topics: Iterable[str], test_topics: Iterable[str]
-) -> pd.DataFrame:
+) -> pd.Series:
     """Return for each test topic the most similar training topic, the most similar pair first.
 
     Parameters
@@ -334,24 +324,18 @@ def topic_similarity(
     vectors
         Return value of :func:`topic_vectors`.
     train_topics, test_topics
-        Names of topics, at least one each; repeated names count once.
+        Names of topics, at least one each.
 
     Returns
     -------
-    One row per test topic: ``test_topic``, ``train_topic``, and ``similarity`` in [0, 1].
+    Similarities in [0, 1], indexed by test topic and training topic.
     """
-    train = np.array(sorted(set(train_topics)), object)
-    test = sorted(set(test_topics))
-    cosine = vectors.loc[test].to_numpy() @ vectors.loc[train].to_numpy().T
-    pairs = pd.DataFrame(
-        {
-            "test_topic": test,
-            "train_topic": train[cosine.argmax(1)],
-            "similarity": cosine.max(1).clip(0, 1),
-        }
-    )
-    order = ["similarity", "test_topic"]
-    return pairs.sort_values(order, ascending=[False, True], ignore_index=True)
+    train = vectors.loc[sorted(train_topics)]
+    test = vectors.loc[sorted(test_topics)]
+    cosine = test @ train.T
+    pairs = [test.index, cosine.idxmax(axis=1)]
+    similarity = pd.Series(cosine.max(axis=1).clip(0, 1).to_numpy(), pairs)
+    return similarity.sort_values(ascending=False, kind="stable")
 
 
 def cluster_topics(vectors: pd.DataFrame, similarity: float) -> pd.Series:

@@ -1,8 +1,6 @@
 """Names: one scheme, at most 28 letters, for every identifier, config and stored result."""
 
 import itertools
-import re
-from html import unescape
 from types import SimpleNamespace
 
 import nbformat
@@ -27,6 +25,7 @@ from helpers.encoders.baselines import BASELINES
 from helpers.encoders.parts import FEATURES
 from helpers.encoders.stream import PRESETS, StreamConfig
 from helpers.losses import LOSSES
+from tests.figure_texts import identifiers, long_names
 
 STORED = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
 
@@ -252,39 +251,6 @@ def test_no_two_stored_rows_have_one_name(path):
     assert not results.read_results(path).duplicated(said).any()
 
 
-def shown(figure):
-    """Every text of a figure that a reader sees: title, panels, axes with their ticks, legend."""
-    layout = figure["layout"]
-    yield layout.get("title", {}).get("text") or ""
-    yield from (note.get("text") or "" for note in layout.get("annotations", []))
-    for axis in (layout[name] for name in layout if re.fullmatch(r"[xy]axis\d*", name)):
-        yield (axis.get("title") or {}).get("text") or ""
-        yield from (str(text) for text in axis.get("ticktext") or [])
-    for trace in figure["data"]:
-        yield trace.get("name") or ""
-        yield from (
-            value
-            for axis in "xy"
-            for value in list(trace.get(axis) or [])
-            if isinstance(value, str)
-        )
-
-
-def identifiers(text):
-    """Find the identifiers in a text: words with an underscore, and those in no name."""
-    said = " ".join([*NAMES.values(), *INSIDE.values()])
-    known = {name for name in NAMES if name not in said} - {
-        "fused",
-        "mean",
-        "learned",
-        "continuous",
-        "right",
-        "found",
-        "hours",
-    }  # words
-    return [word for word in re.split(r"[\s,():;<>&]+", text) if "_" in word or word in known]
-
-
 def test_an_identifier_is_seen():
     assert identifiers("supcon is best, tfidf_word (khan2021)") == [
         "supcon",
@@ -292,29 +258,6 @@ def test_an_identifier_is_seen():
         "khan2021",
     ]
     assert not identifiers("Stream TPS (top-k), Fusion T, SupCon + blind ARR and TF-IDF")
-
-
-@pytest.mark.parametrize(
-    "path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem
-)
-def test_no_figure_of_a_notebook_shows_an_identifier(path):
-    for cell in nbformat.read(path, as_version=4).cells:
-        for output in cell.get("outputs", []):
-            if figure := output.get("data", {}).get("application/vnd.plotly.v1+json"):
-                assert not [text for text in shown(figure) if identifiers(text)]
-                assert figure["layout"]["title"]["text"], (
-                    "a finding, which is also what a screen reader says"
-                )
-                assert "image/png" in output["data"], "GitHub draws no plotly figure"
-
-
-def long_names(figure):
-    """Names of a legend and of a category axis that have too many letters."""
-    names = [trace.get("name") or "" for trace in figure["data"] if trace.get("showlegend", True)]
-    for trace in figure["data"]:
-        if trace.get("type") == "bar":
-            names += [value for value in list(trace.get("y") or []) if isinstance(value, str)]
-    return sorted({name for name in map(unescape, names) if len(name) > MAX_LETTERS})
 
 
 def test_a_long_name_is_seen():
@@ -326,12 +269,10 @@ def test_a_long_name_is_seen():
     "path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem
 )
 def test_names_of_a_notebook_are_short(path):
-    """Legends, bars and the tables of systems."""
+    """The tables of systems; names of figures are checked where notebooks run (kernels.py)."""
     for cell in nbformat.read(path, as_version=4).cells:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
-            if figure := data.get("application/vnd.plotly.v1+json"):
-                assert not long_names(figure)
             for table in BeautifulSoup(data.get("text/html", ""), "html.parser").find_all("table"):
                 heads = [cell.text for cell in table.find_all("th")]
                 if "system" in heads:

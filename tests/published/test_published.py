@@ -186,7 +186,7 @@ def test_ratios_to_a_base_are_rows():
             lambda: papers.side_by_side(
                 pd.Series({"iur": 1.0}), papers.published_table("khan2021", 2)
             ),
-            "EER, minDCF",
+            "Length mismatch",
         ),
         (
             lambda: papers.side_by_side(
@@ -250,29 +250,3 @@ def test_a_trained_encoder_stands_in_the_row_of_its_features_and_sizes():
     }
     assert papers.linking_rows({}, ["minilm"]) == {"sentence_encoder": "minilm"}
     assert rows.keys() <= set(papers.published_table("khan2021", 2).index)
-
-
-def test_differences_of_all_pairs_that_both_sides_have():
-    index = pd.Index(["a", "b", "c", "ours alone"])
-    published = [0.5, 0.75, 0.25, np.nan]
-    ours = [0.1, 0.2, 0.3, 0.4]
-    beside = pd.DataFrame({"MRR published": published, "MRR ours": ours}, index)
-    differences = {("a", "b"): -0.25, ("a", "c"): 0.25, ("b", "c"): 0.5}
-    assert papers.row_pairs(beside, "MRR") == differences
-    beside.loc["b", "MRR ours"] = np.nan
-    assert papers.row_pairs(beside, "MRR") == {("a", "c"): 0.25}
-
-
-@pytest.mark.parametrize(
-    "value, low, high, published, columns",
-    [
-        (0.2, 0.1, 0.3, 0.5, [1, 1, 1, 0]),
-        (0.2, -0.1, 0.3, 0.5, [1, 1, 0, 0]),
-        (-0.2, -0.3, -0.1, 0.5, [1, 0, 0, 1]),
-        (-0.2, -0.3, 0.1, 0.5, [1, 0, 0, 0]),
-        (0.2, 0.1, 0.3, 0.0, [1, 0, 0, 0]),
-    ],
-)
-def test_agreement_is_of_signs_and_of_certain_signs(value, low, high, published, columns):
-    ours = pd.Series({"value": value, "low": low, "high": high})
-    assert papers.agreement(ours, published).tolist() == columns

@@ -176,15 +176,12 @@ def test_links_between_notebooks_lead_to_where_they_are_shown(tmp_path):
 
 
 def test_a_page_of_the_book_shows_the_stored_pictures(tmp_path):
-    layout = {"title": {"text": "a finding,<br>&lt;b&gt;"}}
-    figure = {
-        "application__vnd.plotly.v1+json": {"data": [], "layout": layout},
-        "image__png": "aGVsbG8=",
-    }
+    picture = display(image__png="aGVsbG8=")
+    picture.metadata = {"image/png": {"alt": "a finding, <b>"}}
     book = executed(
         tmp_path / "01_a.ipynb",
         "# A",
-        [display(**figure)],
+        [picture],
         [display(text__html="<script>x</script><b>y</b>")],
     )
     page = report.build_report([book], tmp_path / "r.html", "t", beside={"01_a": "A"}).read_text()

@@ -95,14 +95,14 @@ def test_given_pairs_stay_whole(tmp_path):
         for name in SPLITS
         for key in pq.read_table(tmp_path / f"out/{name}.parquet")["id"].to_pylist()
     }
-    assert len(side) == 120 and report["given_pairs"] and report["largest_component"] > 2
+    assert len(side) == 120 and report["given_pairs"]
     assert all(side[f"it's/{pair}/a"] == side[f"it's/{pair}/b"] for pair in range(60))
     assert set(side.values()) == set(SPLITS)
 
 
 def test_other_ids_are_no_pairs(tmp_path):
     report = by_authors(pairs(tmp_path, broken=True), tmp_path / "out", test=0.2, dev=0.2)
-    assert not report["given_pairs"] and report["largest_component"] == 1
+    assert not report["given_pairs"]
 
 
 def test_the_audit_sees_a_cut_pair(tmp_path):

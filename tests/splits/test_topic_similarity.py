@@ -52,20 +52,18 @@ def test_topics_that_say_the_same_are_alike(tmp_path, write_posts, monkeypatch):
 def test_the_most_similar_training_topic():
     vectors = frame(np.abs(np.random.default_rng(1).standard_normal((9, 4))))
     train, test = vectors.index[:5], vectors.index[5:]
-    found = topic_similarity(vectors, train, test)
-    assert found["similarity"].is_monotonic_decreasing and sorted(found["test_topic"]) == sorted(
-        test
-    )
-    for row in found.itertuples():
-        scores = {name: float(vectors.loc[row.test_topic] @ vectors.loc[name]) for name in train}
-        assert row.train_topic == max(scores, key=scores.get)
-        assert row.similarity == pytest.approx(max(scores.values()))
-    assert topic_similarity(vectors, train, train)["similarity"].tolist() == pytest.approx([1] * 5)
+    found = topic_similarity(vectors, train, test[::-1])
+    assert set(found.index.get_level_values(0)) == set(test) and found.is_monotonic_decreasing
+    for (name, nearest), similarity in found.items():
+        scores = {known: float(vectors.loc[name] @ vectors.loc[known]) for known in train}
+        assert nearest == max(scores, key=scores.get)
+        assert similarity == pytest.approx(max(scores.values()))
+    assert topic_similarity(vectors, train, train).tolist() == pytest.approx([1] * 5)
     with pytest.raises(KeyError, match="nowhere"):
         topic_similarity(vectors, train, ["nowhere"])
 
 
-@pytest.mark.parametrize("similarity", [0.3, 0.6, 0.8, 0.95, 1.0])
+@pytest.mark.parametrize("similarity", [0.3, 0.8, 1.0])
 def test_clusters_keep_what_is_alike_together(similarity):
     vectors = frame(np.abs(np.random.default_rng(2).standard_normal((30, 4))))
     vectors.iloc[7] = vectors.iloc[3]

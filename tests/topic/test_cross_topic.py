@@ -72,12 +72,12 @@ def test_it_is_found_again_by_its_data(files, corpus):
         and reopened.tokenizer.fingerprint == corpus.tokenizer.fingerprint
     )
     assert np.array_equal(reopened.stores["dev"].tokens, corpus.stores["dev"].tokens)
-    with pytest.raises(ValueError, match="no documents of the split 'random'"):
-        open_documents(files, "random", data)
+    with pytest.raises(ValueError, match="no documents of the split 'leak_aware'"):
+        open_documents(files, "leak_aware", data)
 
 
 def test_posts_are_joined_within_a_topic(files):
-    rule = RULE.model_copy(update={"kind": "random"})
+    rule = RULE.model_copy(update={"kind": "leak_aware", "similarity": 1.0})
     joined = make_documents(files, DocumentConfig(max_chars=100, min_chars=60), rule)
     assert joined.texts("train").str.len().between(60, 100).all()
 

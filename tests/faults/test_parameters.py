@@ -59,6 +59,8 @@ NONSENSE = [
     ("03_train", "training", {"steps": 5, "lr": 1e6}, "'lr' is 1000000.0"),
     ("04_losses", "losses", ["topk", "topk"], "twice"),
     ("04_losses", "batches", [10**6], "must lie in"),
+    ("04_losses", "top_k", {"positives": [0]}, "must divide the 128 samples"),
+    ("04_losses", "top_k", {"positives": ["8"]}, "must divide the 128 samples"),
     ("05_arr", "documents", {"max_chars": 100, "min_chars": 200}, "min_chars (200)"),
     ("05_arr", "documents", {"model": "minilm"}, "set elsewhere"),
     ("05_arr", "bases", {}, "must not be empty"),

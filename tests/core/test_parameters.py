@@ -164,9 +164,7 @@ class TestValues:
     @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
     def test_no_number_is_never_within_bounds(self, value):
         for bounds in ({}, {"lr": (0, 1)}):
-            with pytest.raises(
-                ValueError, match="Input should be a finite number"
-            ):
+            with pytest.raises(ValueError, match="Input should be a finite number"):
                 check(notebook(lr=value), **bounds)
 
     @pytest.mark.parametrize("name", ["seed", "seeds"])

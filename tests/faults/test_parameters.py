@@ -241,13 +241,6 @@ def test_an_empty_location_is_not_the_whole_repository(source, place):
         open_source(source, place)
 
 
-def test_a_file_without_a_message_is_no_mailbox(tmp_path):
-    path = tmp_path / "passwd"
-    path.write_text("root:x:0:0:From root:/root:/bin/sh\nFrom: nobody\nDate: today\n")
-    with pytest.raises(ValueError, match="passwd is no mailbox"):
-        open_source("pipermail", str(path))
-
-
 def test_a_grid_has_each_value_once():
     assert len(settings_grid({"a": [1, 2], "b": 3}, "split")) == 2
     with pytest.raises(ValueError, match="split: 'a' holds a value twice"):

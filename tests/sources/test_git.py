@@ -10,7 +10,7 @@ import pytest
 
 from helpers.cleaning.code_lines import TRAILER, without_trailers
 from helpers.core import paths
-from helpers.sources import git, open_source
+from helpers.sources import open_source
 from tests.factories import read_source
 
 sys.path.append(str(paths.PARAMS / "commits"))

@@ -45,7 +45,6 @@ BUGS = [
     Bug("core/parameters.py", "faults/test_parameters.py", "seen.add(element)", "seen.add(None)"),
     Bug("core/messages.py", "core/test_messages.py", "if character.isprintable()", "if character"),
     Bug("core/messages.py", "core/test_messages.py", "len(parts) > 2 and", "len(parts) > 9 and"),
-    Bug("core/files.py", "sources/test_table.py", "MAX_RATIO = 1000", "MAX_RATIO = 10**9"),
     Bug("core/files.py", "core/test_files.py", "if decoder.getstate()[0]:", "if not decoder:"),
     Bug(
         "core/artifacts.py", "core/test_artifacts.py", "_checksum_path(path))  # it", "path)  # it"

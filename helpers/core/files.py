@@ -1,7 +1,6 @@
 """Files that a user names: read whatever packs and encodes them, written so that nothing is lost.
 
-A file may be far larger than memory: it is read in pieces. What it unpacks to is limited by its own
-size, so that a small file cannot fill a disk.
+A file may be far larger than memory: it is read in pieces.
 """
 
 import bz2
@@ -23,8 +22,6 @@ from backports import zstd
 
 # most bytes of a piece: it fits into the processor's cache; 16 MB take 1.5 times as long to parse
 PIECE_BYTES = 1 << 18
-MAX_RATIO = 1000  # text packs to a tenth, a log full of repetitions to a hundredth
-FREE_BYTES = 1 << 28  # a file may unpack to so many bytes, whatever its size
 # the window of zstd --long=31, which the Reddit dumps use; as much of the output stays in memory
 ZSTD_OPTIONS = {zstd.DecompressionParameter.window_log_max: 31}
 OPENERS = {
@@ -130,13 +127,12 @@ def read_pieces(path: Path) -> Iterator[bytes]:
     Raises
     ------
     ValueError
-        The file unpacks to more bytes than :func:`check_size` allows, or is no valid UTF-16.
+        The file is no valid UTF-16.
     EOFError
         The file is damaged or cut; what precedes the damage was yielded before.
     OSError
         The file cannot be read at all.
     """
-    n_bytes = 0
     try:
         with OPENERS.get(_content_type(path), open)(path, "rb") as file:
             # read1, because read() would lose what it has gathered when it meets the damage
@@ -145,36 +141,11 @@ def read_pieces(path: Path) -> Iterator[bytes]:
             marks = [mark for mark in ENCODINGS if first.startswith(mark)]
             if marks:
                 pieces = _as_utf8(path, pieces, ENCODINGS[marks[0]])
-            for piece in pieces:
-                n_bytes += len(piece)
-                check_size(path, n_bytes)
-                yield piece
+            yield from pieces
     except DAMAGE as error:
         if isinstance(error, OSError) and error.errno:  # the disk's error, not the content's
             raise
         raise EOFError(f"{path} is damaged or cut: {error}") from None
-
-
-def check_size(path: Path, unpacked_bytes: int) -> None:
-    """Check that a file does not unpack to more than MAX_RATIO times its size, and FREE_BYTES.
-
-    Parameters
-    ----------
-    path : Path
-        path of the packed file
-    unpacked_bytes : int
-        bytes that it has been unpacked to so far
-
-    Raises
-    ------
-    ValueError
-        The file unpacks to more.
-    """
-    if unpacked_bytes > FREE_BYTES and unpacked_bytes > MAX_RATIO * path.stat().st_size:
-        raise ValueError(
-            f"{path} unpacks to over {MAX_RATIO:,} times its size, which posts never do: it is "
-            "made to fill memory or disk"
-        )
 
 
 def open_text(path: Path) -> io.TextIOWrapper:

@@ -26,8 +26,9 @@ from pathlib import Path
 from ..core import artifacts, paths, progress, results
 from ..core.messages import DISK_FULL, disk_full, printable, readable_file, run_command
 from ..core.parameters import check, read_parameter_file, unknown
-from .imports import used_modules
 
+# "from helpers.encoders import ..." in a notebook, "from ..encoders.base import ..." in a module
+USED_ROOM = re.compile(r"^\s*from (?:helpers\.|\.\.)(?: import )?(\w+)", re.M)
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')  # ensure(run, "01_collect" ...
 LINE_SECONDS = 60  # time between two lines about the stages that run
 TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
@@ -141,11 +142,29 @@ def read_stages(run: str) -> list[Stage]:
             if stage.notebook != notebook and not stage.notebook.startswith("00_")
         ]
         code = "\n".join(cell.source for cell in cells)
-        made_from = (code, used_modules(code), parameters, _location_stats(parameters), earlier)
+        made_from = (code, _used_rooms(code), parameters, _location_stats(parameters), earlier)
         fingerprint = artifacts.fingerprint_of(made_from)
         needs = tuple(ENSURED.findall(code))
         stages_of_run.append(Stage(run, path.stem, parameters, fingerprint, needs))
     return stages_of_run
+
+
+def _used_rooms(code):
+    """Return a hash of each room that code imports, directly or through others, by its name.
+
+    The room ``runs`` is left out: how notebooks are run and shown does not change what they find.
+    """
+    names = USED_ROOM.findall(code)
+    used_rooms = {}
+    while names:
+        name = names.pop()
+        if name != "runs" and name not in used_rooms:
+            files = sorted((paths.PACKAGE / name).glob("*.*"))
+            used_rooms[name] = [artifacts.file_fingerprint(path) for path in files]
+            for path in files:
+                if path.suffix == ".py":
+                    names += USED_ROOM.findall(path.read_text("utf-8"))
+    return used_rooms
 
 
 def _parameter_files(run):
@@ -329,24 +348,17 @@ def ensure(run: str, notebook: str, path: str | Path) -> None:
     notebook : str
         name of the notebook without ``.ipynb``
     path : str or Path
-        the file or folder, inside the run's folder; if it exists, nothing is done
+        the file or folder; if it exists, nothing is done
 
     Raises
     ------
     ValueError
-        on an unknown run or notebook, on a path outside of the run's folder (such as one
-        with ``..``), and where the notebook has run but did not make ``path``
+        on an unknown run or notebook, and where the notebook has run but did not make ``path``
     StageFailed
         where a notebook fails
     """
     path = Path(path)
-    folder = paths.Run(run).folder
     shown_path = paths.display_path(path)
-    if not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder)):
-        raise ValueError(
-            f"{shown_path} is outside of {paths.display_path(folder)}: "
-            "use a name without '..' and '/'"
-        )
     if path.exists():
         return
     chosen = [stage for stage in read_stages(run) if stage.notebook == notebook]

@@ -62,7 +62,6 @@ FORMS = {
     r"^/Date\((\d{1,16})(?:[+-]\d{4})?\)/$": r"\1",
 }
 ISO_12_HOURS = r"\d{4}-\d\d-\d\d[T ]\d{1,2}:\d\d(?::\d\d)?(?:\.\d+)? ?[aApP]\.?[mM]\.?"
-WHOLE_NUMBER = r"-?\d{1,16}\.0"
 # a number as spreadsheets shorten it, "1.68E+09": ten digits would tell the second
 SHORTENED = r"\d(?:[.,]\d{0,8})?[eE]\+?\d{1,2}"
 TEXT = pa.large_string()
@@ -271,17 +270,6 @@ def _piece_text(piece):
     return ""
 
 
-def joined_numbers(column: pa.ChunkedArray) -> int:
-    """Return in how many rows a text such as "12.0" stands beside one such as "12" in others."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return 0
-    names = column.to_pandas()
-    numbers = names[names.str.fullmatch(WHOLE_NUMBER, na=False)].str.removesuffix(".0")
-    return int(numbers.isin(set(names)).sum())
-
-
 def marks_rows(column: str) -> bool:
     """Return whether a column is called as those that mark posts of bots, or of others."""
     return _bare_name(column) in TRUTH_OF_BOT | ID_OF_BOT | REPOST
@@ -342,17 +330,14 @@ class RoundedIds:
     def __init__(self, file_columns: list[str]):
         self.column = ", ".join(map(repr, file_columns))
         self.rows = 0
-        self.rounded_rows = 0
-        self.rounded = ""  # one of the rounded numbers
+        self.rounded = []
         self.long_ids = set()
 
     def are_rounded(self, authors: pd.Series) -> pd.Series:
-        """Return for each author of a batch whether it is a rounded number, and count these."""
+        """Return for each author of a batch whether it is a rounded number, and keep these."""
         is_rounded = authors.str.contains(ROUNDED, na=False)
         self.rows += len(authors)
-        self.rounded_rows += int(is_rounded.sum())
-        for author in authors[is_rounded].head(1):
-            self.rounded = author
+        self.rounded += authors[is_rounded].tolist()
         self.long_ids.update(filter(LONG_ID.fullmatch, authors.dropna().unique()))
         return is_rounded
 
@@ -361,25 +346,17 @@ class RoundedIds:
         ending_in_zero = [name for name in self.long_ids if name.endswith("0")]
         floats = [name for name in self.long_ids if int(name).bit_length() >= MIN_LONG_BITS]
         n_ids = len(self.long_ids)
-        if self.rounded_rows > MAX_ROUNDED_SHARE * self.rows:
-            loss = (
-                f"rounded numbers, such as {self.rounded!r}, in {self.rounded_rows:,} of "
-                f"{self.rows:,} rows"
-            )
+        if len(self.rounded) > MAX_ROUNDED_SHARE * self.rows:
+            example = self.rounded[0]
         elif n_ids >= MIN_LONG_IDS and len(ending_in_zero) >= MAX_ZERO_SHARE * n_ids:
-            loss = (
-                f"ids that seem rounded, such as {min(ending_in_zero)!r}: {len(ending_in_zero):,} "
-                f"of {n_ids:,} long ones end in 0"
-            )
+            example = min(ending_in_zero)
         elif len(floats) >= MIN_FLOAT_IDS and _were_floats(floats):
-            loss = (
-                f"ids that seem rounded, such as {min(floats)!r}: a float can hold each of "
-                f"{len(floats):,} long ones, as if a program had taken the ids for floats"
-            )
+            example = min(floats)
         else:
             return
         raise ValueError(
-            f"the column {self.column} holds {loss}, so different people look alike. Export the "
+            f"the column {self.column} holds ids that were rounded, such as {example!r}, since "
+            "a program took them for numbers, so different people look alike. Export the "
             "ids as text and read them as text (in pandas dtype=str), or take another column; a "
             "spreadsheet keeps them if the column has the format Text before they are read into it"
         )
@@ -394,13 +371,3 @@ def _were_floats(ids):
 def _significant_bits(number):
     """Return the bits of a whole number above 0, without the zeros at its end."""
     return (number // (number & -number)).bit_length()
-
-
-def text_bytes(batch: pa.RecordBatch) -> np.ndarray:
-    """Return the bytes of texts in each row of a batch whose texts are dictionaries."""
-    n_bytes = np.zeros(len(batch), np.int64)
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type):
-            of_row = pc.binary_length(column.dictionary).take(column.indices)
-            n_bytes += of_row.fill_null(0).to_numpy(zero_copy_only=False)
-    return n_bytes

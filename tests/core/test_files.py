@@ -62,17 +62,6 @@ class TestReading:
             content = b"".join(read_pieces(tmp_path / "p"))
         assert text.startswith(content) and len(content) > len(text) / 4
 
-    def test_a_file_does_not_unpack_without_end(self, tmp_path, packing, monkeypatch):
-        path = tmp_path / "p"
-        path.write_bytes(PACK[packing](b"x" * (1 << 24)))
-        monkeypatch.setattr(files, "FREE_BYTES", 1 << 21)
-        monkeypatch.setattr(files, "MAX_RATIO", 0.1)  # gz cannot pack more than 1,000 bytes to one
-        n_bytes = 0
-        with pytest.raises(ValueError, match="p unpacks to over .* times its size"):
-            for piece in read_pieces(path):
-                n_bytes += len(piece)
-        assert n_bytes <= 1 << 21
-
 
 def test_an_error_of_the_disk_is_no_damage(tmp_path):
     with pytest.raises(IsADirectoryError):

@@ -172,9 +172,6 @@ def test_ensure_says_what_it_cannot_do(toy):
         ensure("demo", "02_q", folder / "x")
     with pytest.raises(ValueError, match="did not make"):
         ensure("demo", "01_a", folder / "x")
-    for path in (toy / "log.txt", folder / "models" / "../../../log.txt", folder / "models" / "/"):
-        with pytest.raises(ValueError, match="outside of .*demo"):
-            ensure("demo", "02_b", path)
     assert {line[1] for line in log(toy)} == {"3"}
 
 

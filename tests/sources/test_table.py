@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 from backports import zstd
 
-from helpers.core import files, paths
+from helpers.core import paths
 from helpers.sources import COLUMNS, open_source, table, text_rows
 from helpers.sources.table_columns import value_text
 from tests.factories import read_source as read
@@ -195,9 +195,6 @@ def test_a_csv_row_of_any_length_is_bounded(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "MAX_LINE_BYTES", 1000)
     (tmp_path / "p.csv").write_text(HEAD + ROW + f"a,1577836800,t,{'x' * 2000}\n" + ROW)
     assert read("table", tmp_path)[1] == {"broken_row": 3}
-    (tmp_path / "p.csv").write_text(HEAD + f"a,1577836800,t,{'x' * 900}\n" * 20)
-    (part,) = open_source("table", str(tmp_path))
-    assert max(map(len, part.read(Counter()))) < 3
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz"])
@@ -401,41 +398,8 @@ def test_a_number_is_one_name_in_every_kind_of_file(tmp_path, kind, authors, nam
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
     rows, drops = read("table", path)
     assert rows["author"].tolist() == names
-    joined = drops.pop("note_joined_numbers", 0)
-    assert joined == ("1.0.0" in names)
     assert drops == {reason: 4 - len(names) for reason in ["empty_author"] if len(names) < 4}
     assert set(table.author_names(path, "author")) - {""} == set(names)
-
-
-def test_a_small_parquet_file_does_not_fill_the_memory(tmp_path, monkeypatch):
-    path = tmp_path / "p.parquet"
-    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), ["x" * 1_000_000])
-    columns = {"author": ["a"] * 3000, "time": [1577836800] * 3000, "topic": ["t"] * 3000}
-    pa.parquet.write_table(pa.table(columns | {"text": texts}), path, compression="zstd")
-    monkeypatch.setattr(table, "MAX_LINE_BYTES", 10_000_000)
-    (part,) = open_source("table", str(path))
-    before = pa.total_allocated_bytes()
-    n_rows = 0
-    with pytest.raises(ValueError, match="p.parquet: unpacks to over 1,000 times its size"):
-        for frame in part.read(Counter()):
-            n_rows += len(frame)
-    assert n_rows == 0
-    monkeypatch.setattr(files, "FREE_BYTES", 1 << 40)
-    for frame in part.read(Counter()):
-        n_rows += len(frame)
-        assert len(frame) <= 10 and pa.total_allocated_bytes() - before < 1 << 28
-        if n_rows > 100:
-            break
-
-
-def test_a_page_of_one_text_without_end(tmp_path, monkeypatch):
-    path = tmp_path / "p.parquet"
-    columns = {"author": ["a"], "time": [1577836800], "topic": ["t"], "text": ["x" * (1 << 24)]}
-    pa.parquet.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
-    monkeypatch.setattr(files, "FREE_BYTES", 1 << 20)
-    monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", None)  # nothing was unpacked before
-    with pytest.raises(ValueError, match="p.parquet: unpacks to over"):
-        read("table", path)
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -530,7 +494,7 @@ def test_ids_of_fifteen_digits_and_zeros_are_refused(tmp_path, digits):
     ids = [number // 10 ** (digits - 15) * 10 ** (digits - 15) for number in ids]
     path.write_text(HEAD + "".join(f"{number}{ROW[1:]}" for number in ids))
     with pytest.raises(
-        ValueError, match="'author' holds ids that seem rounded, such as '1.*000|00"
+        ValueError, match="'author' holds ids that were rounded, such as '1.*000|00"
     ):
         read("table", path)
 
@@ -565,16 +529,6 @@ def test_ids_that_were_floats_are_refused(tmp_path, kind):
     for seed, max_sequence in ((0, 0), (1, 1), (2, 9), (3, 4095)):
         ids = snowflakes(random.Random(seed), max_sequence)
         assert read_ids(ids) == list(map(str, ids))
-
-
-@pytest.mark.parametrize("author", ['{"id": 7, "name": "Ann"}', '["Ann"]'])
-def test_authors_that_are_objects_are_refused(tmp_path, author):
-    path = tmp_path / "p.jsonl"
-    path.write_text(GOOD.replace('"a"', author) * 3 + GOOD)
-    with pytest.raises(ValueError, match="column 'author' of p.jsonl, .*objects or .* of its own"):
-        open_source("table", str(path))
-    path.write_text(GOOD.replace('"a"', author) + GOOD * 3)
-    assert read("table", path)[1] == {"empty_author": 1}
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])

@@ -37,6 +37,7 @@ MAGIC = {
     ".xz": rb"\xfd7zXZ\x00",
     ".zst": rb"\(\xb5/\xfd|[P-_]\*M\x18",
     ".zip": rb"PK\x03\x04",
+    ".xls": rb"\xd0\xcf\x11\xe0",
     ".parquet": rb"PAR1",
 }
 MAGIC_BYTES = 10

@@ -10,7 +10,7 @@ import pandas as pd
 from jinja2 import Template
 from pandas.io.formats.style import Styler
 
-from ..core.names import GLOSSARY, explain, label
+from ..core.names import GLOSSARY, label
 from ..core.paths import Run
 from ..core.results import (
     INTERVAL,
@@ -130,7 +130,6 @@ def results_html(files: Run, **about: object) -> str:
         claims=verdicts(results).to_dict("records"),
         interval=format_interval,
         label=label,
-        explain=explain,
         glossary=GLOSSARY,
         words=WORDS,
         agree=AGREE,

@@ -80,22 +80,14 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Raises
     ------
     ValueError
-        A location is missing, holds no archive, or cannot be cloned, or three hold folders of the
-        same name.
+        A location is missing, holds no archive, or cannot be cloned.
     """
-    places = as_list(location)
-    zulip_parts = {}
-    for place in places:
-        root = repository_folder("zulip", place)
-        for folder, files in _streams(root).items():
-            name = folder.name if len(places) == 1 else f"{root.name}/{folder.name}"
-            if name in zulip_parts:  # the root holds several archives
-                name = folder.relative_to(root).as_posix()
-            if name in zulip_parts:
-                raise ValueError(f"zulip: two places hold {name}; rename the folder {root.name}")
+    zulip_parts = []
+    for place in as_list(location):
+        for folder, files in _streams(repository_folder("zulip", place)).items():
             rows = partial(_rows, stream_name(folder.name), files, raw)
-            zulip_parts[name] = row_part(name, rows, file_stats_fingerprint(folder))
-    return list(zulip_parts.values())
+            zulip_parts.append(row_part(str(folder), rows, file_stats_fingerprint(folder)))
+    return zulip_parts
 
 
 def _streams(root):

@@ -42,7 +42,6 @@ from ..core.artifacts import (
     folder_lock,
     is_current,
     make_folder,
-    make_private,
     note,
     read_json,
     verify_checksum,
@@ -387,7 +386,6 @@ def _join_parts(folder, paths, posts=0, tokens=0):
     """
     for name in FILES:
         _array_path(folder, name).write_bytes(b"")
-        make_private(_array_path(folder, name))
     _append(folder, "post_offsets", [tokens])
     names = []
     for path in paths:

@@ -243,7 +243,7 @@ GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
         (
             "p.csv",
             b"\xd0\xcf\x11\xe0\xa1\0\0 a sheet",
-            "control characters, so it is no table: .* CSV",
+            "p.csv is a .xls file inside: rename it, .* CSV UTF-8",
         ),
         ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz is not packed as its ending .gz says"),
         ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz is not packed as its ending .gz says"),
@@ -284,8 +284,8 @@ def test_a_cut_csv_gives_what_is_whole(tmp_path):
     ("name", "column", "message"),
     [
         ("time", pa.array([[1]]), "p.parquet: a column of type list.* holds no times"),
-        ("author", pa.array([{"a": 1}]), "column 'author' of p.parquet.* objects or .* its own"),
-        ("topic", pa.array([["a"]]), "column 'topic' of p.parquet, for the topic, holds objects"),
+        ("author", pa.array([{"a": 1}]), "column author for 'author' is not text"),
+        ("topic", pa.array([["a"]]), "column topic for 'topic' is not text"),
         ("text", pa.array([b"J\xf6"]), "column text for 'text' is not text"),
         ("author", pa.array([b"J\xf6"]).view(pa.string()), "'author' is not text: .*UTF8"),
         ("text", pa.array([b"z\xf4:Z"]).view(pa.string()), "'text' is not text: .*UTF8"),
@@ -473,7 +473,9 @@ def test_rounded_ids_are_no_names(tmp_path, name, header, author):
     else:
         row = ROW.replace(",", header[6])
         path.write_text(header + "".join(author + row[1:] for author in names))
-    with pytest.raises(ValueError, match=r"column 'author' holds rounded .*'1.*in 3 of .*as text"):
+    with pytest.raises(
+        ValueError, match=r"column 'author' holds ids that were rounded, such as '1.*as text"
+    ):
         read("table", path)
 
 
@@ -524,7 +526,7 @@ def test_ids_that_were_floats_are_refused(tmp_path, kind):
         rng = random.Random(seed)
         ids = [rng.randrange(10**17, 2 * 10**18) for _ in range(40)]
         assert read_ids(ids) == list(map(str, ids))
-        with pytest.raises(ValueError, match=r"'author' holds ids .* as if .* floats, .* as text"):
+        with pytest.raises(ValueError, match="'author' holds ids that were rounded, .* as text"):
             read_ids([int(float(number)) for number in ids])
     for seed, max_sequence in ((0, 0), (1, 1), (2, 9), (3, 4095)):
         ids = snowflakes(random.Random(seed), max_sequence)
@@ -578,11 +580,6 @@ def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_li
         ("p.jsonl", f"[{GOOD.strip()}]", "a line of its own: write one JSON object a line"),
         ("p.json", GOOD, "p.json is none of .*write one JSON object a line into a .jsonl"),
         ("p.txt", HEAD + ROW, "p.txt is none of .*rename it to .csv"),
-        (
-            "p.csv",
-            "-- MySQL dump 10.13\nCREATE TABLE a;\n",
-            "it is a dump of SQL: export its table",
-        ),
         (
             "p.xlsx",
             "PK",

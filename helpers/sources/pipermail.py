@@ -9,7 +9,7 @@ from functools import partial
 from ..cleaning.email import SCRUBBED, own_paragraphs
 from ..cleaning.email_headers import decode_header, parse_headers
 from ..cleaning.text import is_bot, mask_mentions
-from ..core.files import read_pieces
+from ..core.files import counted_damage, open_text
 from . import Part, file_parts, source_files
 
 MAX_MESSAGE_BYTES = 1 << 24  # a larger message is dropped as too_large
@@ -73,11 +73,9 @@ def _rows(path, drops, raw):
 def _content(path, drops):
     """Return the content of a file up to its damage, with the line ends of Unix."""
     pieces = []
-    try:
-        for piece in read_pieces(path):
+    with open_text(path) as file, counted_damage(drops):
+        while piece := file.buffer.read1(1 << 18):
             pieces.append(piece)
-    except EOFError:
-        drops["truncated_file"] += 1
     return b"".join(pieces).replace(b"\r\n", b"\n")
 
 

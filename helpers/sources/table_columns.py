@@ -34,15 +34,6 @@ MIN_FULL_SHARE = 0.2  # of the ids, with FLOAT_BITS bits
 # 1979-01-01 in seconds, the year Usenet began: a smaller number is a year, a count or "missing"
 EARLIEST = 283_996_800
 LATEST = 4_102_444_800  # 2100-01-01: a larger number has a finer unit
-MAX_MICROSECONDS = LATEST * 10**6
-# .NET's ticks, of 100 ns since the year 1, from 1997 to 2028
-MIN_TICKS = 63 * 10**16
-MAX_TICKS = 64 * 10**16
-TICK_SECONDS_AT_1970 = 62_135_596_800
-# nanoseconds are read from 2001 on, and only where they are whole microseconds: other numbers so
-# large are more often ids of posts that hold a time (snowflakes)
-MIN_NANOSECONDS = 10**18
-NANOSECONDS = r"\d{16}000(?:\.0+)?|\d(?:\.\d{1,15})?[eE]\+18"
 DATE_DIGITS = (8, 12, 14)  # numbers of digits of YYYYMMDD, YYYYMMDDhhmm and YYYYMMDDhhmmss
 # a date whose month is an English word, so that day and month are certain: "Tue, 19 Jun 2012
 # 21:05:00 +0000", "Jun 19, 2012, 09:05 PM"; it must hold a day and a year of four digits
@@ -85,14 +76,10 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
     A time that is unreadable or not between 1979 and 2100 becomes -1. Timestamps without a zone
     count as UTC. Text is ISO 8601, a date with the English name of a month, one of FORMS, or a
-    number. A number, in text or not, counts since 1970, in seconds, milli-, micro- or nanoseconds:
-    the first of these that gives a time before 2100. A number that gives none is a date where it
-    has the digits of one: YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss. A lone year such as 2020
-    becomes -1.
-
-    Numbers of 18 and 19 digits are often ids. So only those between MIN_TICKS and MAX_TICKS are
-    read, as .NET's ticks, and those of nanoseconds that are whole microseconds, from September
-    2001 on. The others become -1.
+    number. A number, in text or not, counts since 1970, in seconds, milli- or microseconds: the
+    first of these that gives a time before 2100; longer numbers are often ids. A number that gives
+    none is a date where it has the digits of one: YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss. A lone
+    year such as 2020 becomes -1.
 
     Raises
     ------
@@ -118,7 +105,7 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
         texts = texts.str.replace(form, usual, regex=True)
     # a text, or a number of any type as text
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
-    times = _of_numbers(_without_ids(numbers, texts))
+    times = _of_numbers(numbers)
     # ISO 8601 begins with a digit; pandas would also read "today"
     is_date = np.isnan(numbers) & texts.str.match(r"\d", na=False).to_numpy(bool)
     if is_date.any():
@@ -130,24 +117,10 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     return times
 
 
-def _without_ids(numbers, texts):
-    """Return numbers with .NET's ticks as seconds, and NaN for what may be ids of posts.
-
-    ``texts`` holds all digits of the numbers, which are floats.
-    """
-    is_ticks = (numbers >= MIN_TICKS) & (numbers < MAX_TICKS)
-    numbers = np.where(is_ticks, numbers / 10**7 - TICK_SECONDS_AT_1970, numbers)
-    is_long = numbers > MAX_MICROSECONDS
-    if is_long.any():
-        is_whole = texts.str.fullmatch(NANOSECONDS, na=False).to_numpy(bool)
-        numbers[is_long & ~(is_whole & (numbers >= MIN_NANOSECONDS))] = np.nan
-    return numbers
-
-
 def _of_numbers(numbers):
     """Return the times of numbers since 1970, and of dates written as digits such as 20120307."""
     seconds = numbers
-    for _ in range(3):  # a number beyond 2100 has a finer unit: milli-, micro- or nanoseconds
+    for _ in range(2):  # a number beyond 2100 has a finer unit: milli- or microseconds
         seconds = np.where(seconds > LATEST, seconds / 1000, seconds)
     times = _within_bounds(np.floor(np.nan_to_num(seconds, nan=-1) + 1e-6))  # 1e-6: undo rounding
 

@@ -9,14 +9,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
 
-from ..core.files import open_text
+from ..core.files import counted_damage, open_text
 
-# a longer line of JSON is skipped and counted as broken_json, a longer row of CSV is an error
+# a longer line is read in pieces, which are broken rows
 MAX_LINE_BYTES = 1 << 26
 JSON_LINES = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")  # "RC_2012-03.json.zst"
 # a broken row of more lines is an error: a quote that is never closed swallowed them
@@ -56,7 +57,7 @@ def csv_rows(
     Parameters
     ----------
     path : Path
-        path of the file, which :func:`helpers.core.files.read_pieces` unpacks
+        path of the file, which :func:`helpers.core.files.open_text` unpacks
     drops : Counter
         number of drops of this file by reason, increased in place
     first_lines : dict, optional
@@ -96,13 +97,11 @@ def csv_rows(
 
 def _csv_lines(file, drops):
     """Yield the lines of a file with a line feed as their only line end; count damage."""
-    try:
-        if not RETURN_ENDS_LINE.match(file.buffer.peek()):
+    with counted_damage(drops):
+        if not RETURN_ENDS_LINE.match(file.buffer.peek(1)):
             file.reconfigure(newline="\n")
         while line := file.readline(MAX_LINE_BYTES):
             yield line.rstrip("\r\n").replace("\r", " ") + "\n"
-    except EOFError:
-        drops["truncated_file"] += 1
 
 
 def _find_delimiter(lines):
@@ -158,7 +157,7 @@ def json_records(
     Parameters
     ----------
     path : Path
-        path of the file, which :func:`helpers.core.files.read_pieces` unpacks
+        path of the file, which :func:`helpers.core.files.open_text` unpacks
     kind : type
         a :class:`msgspec.Struct` of the fields to read and their strict types, or dict
     drops : Counter
@@ -168,8 +167,8 @@ def json_records(
 
     Raises
     ------
-    ValueError
-        The file unpacks to far more than its size.
+    OSError
+        The file cannot be read at all.
     """
     decoder = msgspec.json.Decoder(kind)
     for line in _lines(path, drops):
@@ -189,26 +188,12 @@ def json_records(
 
 
 def _lines(path, drops):
-    """Yield the lines of a file up to its end or damage; count damage and lines that are too long.
-
-    Memory does not grow with the file.
-    """
-    is_cut = False
-    is_too_long = False
-    with open_text(path) as file:
-        try:
-            while piece := file.buffer.readline(MAX_LINE_BYTES):
-                is_end = piece.endswith(b"\n")
-                is_too_long = is_too_long or (not is_end and len(piece) == MAX_LINE_BYTES)
-                if not is_too_long:
-                    yield piece
-                elif is_end:
-                    drops["broken_json"] += 1
-                    is_too_long = False
-        except EOFError:
-            is_cut = True
-    if is_cut or is_too_long:
-        drops["truncated_file"] += 1
+    """Yield the lines of a file as bytes, up to its end or damage; a long one in pieces."""
+    with open_text(path) as file, counted_damage(drops):
+        if file.encoding == "utf-8-sig":
+            yield from iter(partial(file.buffer.readline, MAX_LINE_BYTES), b"")
+        else:
+            yield from (line.encode() for line in file)
 
 
 def _record(line, decoder, drops):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -197,18 +198,14 @@ def test_zulip_surrogates_and_controls_do_not_break_parquet(tmp_path):
 def test_zulip_finds_the_archive_where_it_lies(tmp_path):
     archive(tmp_path / "repository" / "archive", message())
     archive(tmp_path / "repository" / "archive", message(), stream="3-lean4")
-    nested = [part.name for part in open_source("zulip", str(tmp_path / "repository"))]
-    assert nested == [
-        part.name for part in open_source("zulip", str(tmp_path / "repository/archive/zulip_json"))
-    ]
-    assert nested == ["12-new.20members", "3-lean4"]
+    for place in ("repository", "repository/archive/zulip_json"):
+        names = [part.name for part in open_source("zulip", str(tmp_path / place))]
+        assert [Path(name).name for name in names] == ["12-new.20members", "3-lean4"]
 
 
 def test_zulip_archives_of_one_name_replace_none(tmp_path):
     places = [str(archive(tmp_path / name / "archive", message())) for name in "abc"]
-    assert len(open_source("zulip", places[:2])) == 2
-    with pytest.raises(ValueError, match="two places hold zulip_json/12-new.20members; rename"):
-        open_source("zulip", places)
+    assert len({part.name for part in open_source("zulip", places)}) == 3
 
 
 def test_zulip_finds_a_stream_whose_name_holds_a_slash(tmp_path):

@@ -119,8 +119,6 @@ def read_stages(run: str) -> list[Stage]:
     for path in _parameter_files(run):
         notebook, _, variant = path.stem.partition(".")
         where = f"params/{run}/{path.name}"
-        if path.suffix != ".yaml":
-            raise ValueError(f"{where}: rename it to {path.stem}.yaml")
         if variant and notebook not in values_of_notebook:
             raise ValueError(f"{where} is a variant of {notebook}.yaml, which does not exist")
 
@@ -164,13 +162,12 @@ def _parameter_files(run):
     """Return the YAML files of a run's stages, sorted by notebook and variant."""
     paths.check_checkout()
     folder = paths.PARAMS / paths.Run(run).name
-    files = sorted(folder.glob("*.y*ml"), key=lambda path: path.stem.partition("."))
+    files = sorted(folder.glob("*.yaml"), key=lambda path: path.stem.partition("."))
     if not files:
         runs = sorted(path.name for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")))
         raise ValueError(
-            f"no run {run!r}: params/{run}/ holds no YAML file. The runs are: "
-            f"{', '.join(runs) or 'none'}. For a new one, copy params/demo to params/{run} and "
-            "edit it."
+            f"no run {run!r}: params/{run}/ holds no YAML file. The runs are: {', '.join(runs)}. "
+            f"For a new one, copy params/demo to params/{run} and edit it."
         )
     return [path for path in files if ".gpu" not in path.stem]
 
@@ -296,8 +293,6 @@ def failure(error: Exception) -> str:
         traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).splitlines()
         # the name of the error is in the first line already
         lines = [line for line in traceback if line.strip() and not line.startswith(error.ename)]
-    elif type(error).__name__ == "DeadKernelError":
-        where += " (often: out of memory)"
     if DISK_FULL.search(reason):
         return f"{where}: {disk_full(reason)}"
     return "\n  ".join([f"{where}: {reason}", *lines[-TRACEBACK_LINES:]])

@@ -19,6 +19,7 @@ from ..cleaning.authors import escape_surrogates
 from ..cleaning.text import normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable
+from ..core.parameters import unknown
 from . import Part, as_list, existing_path, row_part, source_files
 from .text_rows import json_records
 
@@ -83,9 +84,9 @@ def parts(
     if len({root.name for root in roots}) < len(roots):
         raise ValueError(f"pan: two of {', '.join(map(str, roots))} have the same name; rename one")
     keep_repeats = as_list(keep_repeats or [])
-    unknown = set(keep_repeats) - {root.name for root in roots}
-    if unknown:
-        raise ValueError(f"pan: keep_repeats names no location: {', '.join(sorted(unknown))}")
+    message = unknown(keep_repeats, [root.name for root in roots], "location in keep_repeats")
+    if message:
+        raise ValueError(f"pan: {message}")
     pan_parts = []
     for root in roots:
         for name, path in source_files("pan", root, _has_pairs).items():

@@ -123,7 +123,6 @@ def test_results_of_earlier_models_and_data_are_left_out(run):
             **RANKING,
         )
     assert read_results(run)["model"].unique().tolist() == ["m", "baseline"]
-    assert read_results(run, stale=True)["model"].unique().tolist() == ["old", "older"]
     assert len(read_results(run.results)) == 8
     page = summary.results_html(run)
     assert (

@@ -25,7 +25,7 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
     moments = [datetime.fromtimestamp(moment, UTC) for moment in times.tolist()]
     for scale in (1, 10**3, 10**6):
         assert (unix_seconds(pa.array(times * scale)) == times).all()
-        assert (unix_seconds(pa.array((read * scale).astype(str))) == read).all()
+        assert (unix_seconds(pa.array((times * scale).astype(str))) == times).all()
     for unit, form in (
         (86_400, "%Y%m%d"),
         (60, "%Y%m%d%H%M"),

@@ -53,7 +53,7 @@ VERSION = 14  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
-# who does the jobs: "duckdb" works on one machine, "daft" on one or many
+# who reads the parts: "duckdb" on one machine, "daft" on one or many
 ENGINES = {"duckdb": run_jobs, "daft": run_by_daft}
 # schema of the file of a part: times are still integers
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))
@@ -129,12 +129,12 @@ def collect(
     run, config
         Run whose folder the posts are written to; settings of the collection.
     memory_limit
-        Memory of DuckDB, which uses the disk beyond it; with the engine "daft", of each worker.
+        Memory of DuckDB, which uses the disk beyond it.
     workers : int
-        Number of processes that read parts, and of DuckDB's threads or Daft's workers. On a Ray
-        cluster Daft uses all processors instead.
+        Number of processes that read parts, and of DuckDB's threads. On a Ray cluster Daft reads
+        with all processors instead.
     engine
-        One of ENGINES; all write the same bytes. With "daft" the merge is done in partitions.
+        One of ENGINES, which says who reads the parts; all write the same bytes.
     quiet
         Whether nothing is printed about dropped rows.
 
@@ -178,7 +178,7 @@ def _collect(run, config, memory_limit, workers, engine):
     files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
     _remove_leftovers(folder, files)
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
-        note(run.data_card, posts, *run.folder.glob("steps.json"))
+        note(run.data_card, posts)
         return read_json(run.data_card)
 
     run_all = partial(ENGINES[engine], workers=workers)
@@ -199,10 +199,7 @@ def _collect(run, config, memory_limit, workers, engine):
     )
     if key is None:
         settings.shown_names.update((author_name(name), joined[name]) for name in joined)
-    run_steps = None
-    if engine == "daft":
-        run_steps = run_all
-    merged = merge(files, posts, settings, folder / "merge", memory_limit, workers, run_steps)
+    merged = merge(files, posts, settings, folder / "merge", memory_limit, workers)
 
     card = config.model_dump() | {"fingerprint": fingerprint, "pseudonymise": key is not None}
     card |= {"location": _public(config.location)} | _account(total["counts"], merged)

@@ -1,7 +1,5 @@
 """Histories of git repositories: a commit message is a post, an address is an account.
 
-Repositories are cloned below ``data/``, whole or not at all; archives of other sources, too.
-
 The topic is the folder in which most of a commit's files lie. Nothing of a repository is executed:
 its settings could name programs.
 """
@@ -17,9 +15,7 @@ from pathlib import Path
 
 from ..cleaning.code_lines import NAMED_PERSON, without_trailers
 from ..cleaning.text import is_bot, normalise_unicode
-from ..core import paths
-from ..core.artifacts import atomic_write, fingerprint_of
-from . import Part, as_list, row_part
+from . import Part, as_list, existing_path, row_part
 from .table_columns import EARLIEST, LATEST
 
 # fields of a commit, as `git log --format` names them
@@ -32,15 +28,9 @@ FIELDS = {
     "time": "%at",
     "message": "%B",
 }
-# "https://github.com/jd/archive", "git@github.com:jd/archive", "github.com/jd/archive"
-GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
-CLONE_SECONDS = 4 * 3600  # longest time of a clone
-MAX_CLONE_BYTES = 1 << 32  # largest folder of a clone
-ADVICE = "clone it yourself and name the folder"
 # settings of a repository could start programs or use the network
 SAFE = ["-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-c", "log.showSignature=false"]
-# no prompt: a private or misspelt address must fail, not wait for a password
-SAFE_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
+SAFE_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_PAGER": "cat"}
 LOG = ["log", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--encoding=UTF-8"]
 
 # where another commit was copied from: "(cherry picked from commit 0a1b)", "backported from ..."
@@ -61,8 +51,7 @@ def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> li
     Parameters
     ----------
     location : str or list of str
-        clones, bare or not, or addresses of repositories (cloned once, with their history, into
-        ``data/clones/``)
+        folders of repositories, as ``git clone`` makes them, bare or not
     depth : int
         number of folders in a topic, beside the project; 0 for the project alone
     raw : bool
@@ -81,68 +70,6 @@ def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> li
     ]
 
 
-def repository_folder(kind: str, place: str | Path, history: bool = False) -> Path:
-    """Return the folder at a place: that of a path, or of a clone of a git repository.
-
-    An earlier clone is reused. Clones lie in ``clones/`` in the folder of
-    :func:`helpers.core.paths.data`.
-
-    Parameters
-    ----------
-    kind : str
-        name of the source, for the error message
-    place : str or Path
-        path of a folder, or address of a repository
-    history : bool
-        clone all commits and folders but no file; by default the files of the last commit only
-
-    Raises
-    ------
-    ValueError
-        There is no such folder, git is missing, the repository cannot be cloned (the message holds
-        git's error), or it is larger than MAX_CLONE_BYTES.
-    """
-    url = str(place)
-    if not GIT_URL.match(url):
-        folder = paths.resolve(place)
-        if not folder.is_dir():
-            raise ValueError(f"{kind}: {place} is not a folder or the address of a git repository")
-        return folder
-
-    words = re.split(r"[/:]+", re.sub(r"\.git/*$|/+$", "", url))
-    name = re.sub(r"[^\w.-]", "-", "-".join(words[-2:])).strip(".-")
-    # many archives are called "archive": the hash of the address keeps them apart
-    folder = paths.data() / "clones" / f"{name}-{fingerprint_of(url)[:6]}"
-    if history:
-        folder = folder.with_name(f"{folder.name}.git")
-    if folder.is_dir():
-        shown_folder = paths.display_path(folder)
-        print(f"reusing the clone of {url} in {shown_folder} (remove it to fetch anew)")
-        return folder
-    if url.startswith(("github.com/", "www.github.com/")):
-        url = f"https://{url}"
-    print(f"cloning {url} into {paths.display_path(folder)}")
-    with atomic_write(folder) as partial_folder:
-        _clone(url, partial_folder, history)
-    return folder
-
-
-def _clone(url, folder, history):
-    """Clone a repository into a folder, of limited time and size."""
-    extent = ["--depth", "1"]
-    if history:
-        extent = ["--bare", "--filter=blob:none"]
-    try:
-        done = _run("clone", "--quiet", *extent, "--", url, str(folder))
-    except subprocess.TimeoutExpired:
-        raise ValueError(f"cloning {url} took {CLONE_SECONDS:,} seconds; {ADVICE}") from None
-    if done.returncode:
-        reason = done.stderr.decode("utf-8", "replace").strip()[-500:]
-        raise ValueError(f"git could not clone {url}: {reason}")
-    if sum(path.lstat().st_size for path in folder.rglob("*")) > MAX_CLONE_BYTES:
-        raise ValueError(f"{url} is larger than {MAX_CLONE_BYTES:,} bytes; {ADVICE}")
-
-
 def address_of(text: str) -> str:
     """Return an address of a commit as the posts table has it."""
     return normalise_unicode(text).strip().lower()
@@ -152,7 +79,7 @@ def repositories(location: str | list[str]) -> dict[str, Path]:
     """Return the folder of each repository, by name; ValueError where one holds no commit."""
     repositories = {}
     for place in as_list(location):
-        root = repository_folder("git", place, history=True)
+        root = existing_path("git", place)
         name = Path(re.sub(r"(?:/\.git|\.git)/*$", "", str(place))).name
         if name in repositories:
             raise ValueError(f"git: two repositories are called {name}; rename one folder")
@@ -162,12 +89,10 @@ def repositories(location: str | list[str]) -> dict[str, Path]:
 
 
 def _run(*words):
-    """Return how a command of git ended, with its output; it never waits for a password."""
+    """Return how a command of git ended, with its output."""
     environment = os.environ | SAFE_ENVIRONMENT
     try:
-        return subprocess.run(
-            ["git", *words], capture_output=True, timeout=CLONE_SECONDS, env=environment
-        )
+        return subprocess.run(["git", *words], capture_output=True, env=environment)
     except FileNotFoundError:
         raise ValueError("reading a repository needs git, which is not installed") from None
 

@@ -207,9 +207,8 @@ def bad_time(location: str | list[str], column: str) -> str:
     for path in source_files("table", location, _kind).values():
         for batch in _batches(path, [column], Counter()):
             times = batch.column(column)
-            bad_times = times.filter(pa.array(unix_seconds(times) < 0))
-            for value in bad_times.to_pylist():
-                if value is not None and str(value).strip():
+            for value in times.filter(pa.array(unix_seconds(times) < 0)).to_pylist():
+                if str(value or "").strip():
                     return str(value)
     return ""
 
@@ -226,11 +225,9 @@ def first_line_of(location: str | list[str], reason: str) -> str:
     """
     for path in source_files("table", location, _kind).values():
         first_lines = {}
-        if _kind(path) != "csv":
-            continue
-        for _ in csv_rows(path, Counter(), first_lines):
-            if reason in first_lines:
-                break
+        if _kind(path) == "csv":
+            for _ in csv_rows(path, Counter(), first_lines):
+                pass
         if reason in first_lines:
             return f"line {first_lines[reason]:,} of {path.name}"
     return ""

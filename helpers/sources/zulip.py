@@ -19,8 +19,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
-from . import Part, as_list, list_files, row_part
-from .git import repository_folder
+from . import Part, as_list, existing_path, list_files, row_part
 
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
 # most tags of a post, twice as many as people write; deeply nested tags cost quadratic time
@@ -72,19 +71,18 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Parameters
     ----------
     location : str or list of str
-        a folder at or above ``zulip_json``, or the URL of a git repository that holds one (cloned
-        once, shallowly, into ``data/clones/``)
+        a folder at or above ``zulip_json``
     raw : bool
         keep quotes, code, formulas and links; HTML tags are removed in any case
 
     Raises
     ------
     ValueError
-        A location is missing, holds no archive, or cannot be cloned.
+        A location is missing or holds no archive.
     """
     zulip_parts = []
     for place in as_list(location):
-        for folder, files in _streams(repository_folder("zulip", place)).items():
+        for folder, files in _streams(existing_path("zulip", place)).items():
             rows = partial(_rows, stream_name(folder.name), files, raw)
             zulip_parts.append(row_part(str(folder), rows, file_stats_fingerprint(folder)))
     return zulip_parts

@@ -1,7 +1,6 @@
 """Zulip archives: what is read, what is dropped and why, and what a broken file does."""
 
 import json
-import subprocess
 import time
 from pathlib import Path
 
@@ -228,24 +227,6 @@ def test_zulip_stream_names():
         "8-a.00b": "a.00b",
     }
     assert {name: zulip.stream_name(name) for name in names} == names
-
-
-def test_zulip_clones_once(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
-    origin = archive(tmp_path / "team" / "archive", message())
-    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"]):
-        subprocess.run(["git", *command], cwd=origin, check=True)
-    url = f"file://{origin}"
-    assert len(read("zulip", url)[0]) == 1
-    assert "cloning" in capsys.readouterr().out
-    assert len(read("zulip", url)[0]) == 1
-    assert "reusing" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="could not clone"):
-        open_source("zulip", f"file://{tmp_path}/absent.git")
-    assert [
-        path.name.startswith("team-archive") for path in (tmp_path / "data" / "clones").iterdir()
-    ] == [True]
 
 
 @pytest.mark.skipif(not (SAMPLES / "zulip").is_dir(), reason="the sample archives are not here")

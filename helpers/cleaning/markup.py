@@ -186,23 +186,16 @@ def _unescaped(match):
 
 
 def _without_quoted_printable(text):
-    """Return the text of a mail in quoted-printable, of another text only with its UTF-8 decoded.
+    """Return the text of a mail in quoted-printable.
 
-    In quoted-printable every equals sign begins a byte in hexadecimal or breaks a line.
+    There every equals sign begins a byte in hexadecimal or breaks a line.
     """
-    if not QP_BYTE.search(text):
+    if NO_QP.search(text) or not QP_BYTE.search(text):
         return text
     if not QP_CHARACTER.search(text) and not QP_MARK.search(text):
         return text
-    if NO_QP.search(text):
-        return QP_CHARACTER.sub(_character_of_bytes, text)
     content = quopri.decodestring(SOFT_BREAK.sub("", text).encode("utf-8", "ignore"))
     return _first_decoded(content, ("utf-8", "cp1252"), text)
-
-
-def _character_of_bytes(match):
-    """Return the characters of bytes in quoted-printable."""
-    return _first_decoded(quopri.decodestring(match[0]), ("utf-8",), match[0])
 
 
 def _decoded_again(match):

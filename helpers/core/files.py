@@ -97,12 +97,12 @@ def check_readable(path: Path) -> None:
             "UTF-8 (in a spreadsheet File > Save As), then name that file"
         )
     content = _content_type(path)
-    if ending in MAGIC and ending != content and path.stat().st_size:
-        raise ValueError(f"{path} is not packed as its ending {ending} says: download or rename it")
-    if content not in (None, ending):
+    expected = ending if ending in MAGIC and path.stat().st_size else None
+    if content != expected:
         raise ValueError(
-            f"{path} is a {content} file inside: rename it, unpack it or, if it is a spreadsheet "
-            "of Excel, save it as CSV UTF-8 (File > Save As)"
+            f"{path} holds {content or 'no packed file'}, and not what its ending says: rename it, "
+            "unpack it, download it again or, if it is a spreadsheet of Excel, save it as CSV UTF-8 "
+            "(File > Save As)"
         )
     if ending != ".parquet":
         with open_text(path) as file, counted_damage(Counter()):

@@ -58,6 +58,7 @@ ENGINES = {"duckdb": run_jobs, "daft": run_by_daft}
 # schema of the file of a part: times are still integers
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))
 CHANGES = ("names_masked", "signatures_cut", "signature_words_cut")  # counts of kept posts
+MERGE_RULES = {"min_chars", "near_duplicate", "keep_copies", "strip_signatures"}
 # a control character but tab and line ends: a topic with one is damaged
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -169,7 +170,7 @@ def _collect(run, config, memory_limit, workers, engine):
     key = None
     if config.pseudonymise and config.source not in sources.INVENTED:
         key = pseudonym_key()
-    reading = config.model_dump(exclude={"near_duplicate", "keep_copies", "strip_signatures"})
+    reading = config.model_dump(exclude=MERGE_RULES - {"min_chars"})
     origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
     stamps = [(part.name, part.stamp) for part in parts]
     fingerprint = fingerprint_of(origin, config.fingerprint, stamps)
@@ -189,14 +190,8 @@ def _collect(run, config, memory_limit, workers, engine):
             counter.update(record[kind])
     joined = joined_names(total["authors"])
     total["counts"]["note_name_forms"] = len(joined)
-
-    settings = MergeSettings(
-        min_chars=config.min_chars,
-        near_duplicate=config.near_duplicate,
-        keep_copies=config.keep_copies,
-        strip_signatures=config.strip_signatures,
-        names=_names_to_mask(total, files, run_all),
-    )
+    rules = config.model_dump(include=MERGE_RULES)
+    settings = MergeSettings(**rules, names=_names_to_mask(total, files, run_all))
     if key is None:
         settings.shown_names.update((author_name(name), joined[name]) for name in joined)
     merged = merge(files, posts, settings, folder / "merge", memory_limit, workers)

@@ -23,7 +23,6 @@ from ..core.parameters import unknown
 from . import Part, as_list, existing_path, row_part, source_files
 from .text_rows import json_records
 
-FRAME_ROWS = 2000  # most rows of one frame: a text has some 20,000 characters
 # "pairs.jsonl" and "name.jsonl.gz", but no "truth.jsonl" or "name-answers.jsonl"
 PAIRS_FILE = re.compile(r"(?<!truth)(?<!answers)\.jsonl(?:\.(?:gz|bz2|xz|zst))?$")
 
@@ -97,7 +96,7 @@ def parts(
             truth_path = pan_truth_path(path)
             rows = partial(_rows, path, truth_path, file_name, root.name in keep_repeats)
             stamp = file_stats_fingerprint(path) + file_stats_fingerprint(truth_path)
-            pan_parts.append(row_part(file_name, rows, stamp, FRAME_ROWS))
+            pan_parts.append(row_part(file_name, rows, stamp))
     return pan_parts
 
 

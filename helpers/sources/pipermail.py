@@ -7,7 +7,7 @@ import re
 from functools import partial
 
 from ..cleaning.email import SCRUBBED, own_paragraphs
-from ..cleaning.email_headers import decode_header, parse_headers
+from ..cleaning.email_headers import parse_headers
 from ..cleaning.text import is_bot, mask_mentions
 from ..core.files import counted_damage, open_text
 from . import Part, file_parts, source_files
@@ -33,7 +33,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Drops counted: broken_file (a file without a message), truncated_file (what precedes the damage
     is kept), too_large, broken_header (no sender or no date), bad_date, bot, scrubbed (the archive
     kept only a link to a removed part), empty (also where only quotes and a signature are there).
-    Noted: lines_before_messages, and see :func:`helpers.cleaning.email_headers.decode_header`.
+    Noted: lines_before_messages; note_cp1252, messages that are not UTF-8.
 
     Parameters
     ----------
@@ -67,7 +67,10 @@ def _rows(path, drops, raw):
             yield "too_large"
             continue
         message = content[separator.end() : end]
-        yield _row(decode_header(message, drops), path.parent.name, raw)
+        text = message.decode("utf-8", "cp1252")
+        if text.encode() != message:
+            drops["note_cp1252"] += 1
+        yield _row(text, path.parent.name, raw)
 
 
 def _content(path, drops):

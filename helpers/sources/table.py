@@ -292,19 +292,8 @@ def _file_columns(columns):
         raise ValueError(message)
     file_columns = {name: [name] for name in COLUMNS}
     for name, column in columns.items():
-        if not isinstance(column, list) or name == "time":
-            column = [column]
-        if not column or not all(_is_named(file_column, name) for file_column in column):
-            raise ValueError(f"table: name the file's column for {name!r}")
-        file_columns[name] = column
+        file_columns[name] = column if isinstance(column, list) else [column]
     return file_columns
-
-
-def _is_named(file_column, name):
-    """Return whether a value may stand for a file's column: a name, or None for time and topic."""
-    if file_column is None:
-        return name in ("time", "topic")
-    return isinstance(file_column, str) and file_column != ""
 
 
 def _needed(columns):

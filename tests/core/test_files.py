@@ -66,10 +66,10 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("p.gz", TEXT, "p.gz is not packed as its ending .gz says: download or rename it"),
-        ("p.zst", gzip.compress(TEXT), "p.zst is not packed as its ending .zst says"),
-        ("p.csv", gzip.compress(TEXT), "p.csv is a .gz file inside: rename it"),
-        ("p.csv", b"PK\x03\x04...", "p.csv is a .zip file inside: rename it, unpack it or, if"),
+        ("p.gz", TEXT, "p.gz holds no packed file, and not what its ending says"),
+        ("p.zst", gzip.compress(TEXT), "p.zst holds .gz, and not what its ending says"),
+        ("p.csv", gzip.compress(TEXT), "p.csv holds .gz, .* rename it"),
+        ("p.csv", b"PK\x03\x04...", "p.csv holds .zip, .* save it as CSV"),
         ("p.xlsx", b"PK\x03\x04...", "p.xlsx is a spreadsheet or .* save its posts as CSV UTF-8"),
         ("p.XLS", b"\xd0\xcf\x11\xe0", "p.XLS is a spreadsheet or .* File > Save As"),
         ("p.ods", b"PK\x03\x04...", "p.ods is a spreadsheet or a document of an office"),

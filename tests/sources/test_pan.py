@@ -160,7 +160,7 @@ def test_a_truth_that_is_not_packed_as_its_ending_says(tmp_path):
     corpus(tmp_path, [pair("p")], [truth("p", "1", "2")], ("pairs.jsonl.gz", "truth.jsonl.gz"))
     write(tmp_path / "truth.jsonl", [truth("p", "1", "2")])
     (tmp_path / "truth.jsonl").rename(tmp_path / "truth.jsonl.gz")
-    with pytest.raises(ValueError, match="truth.jsonl.gz is not packed as its ending"):
+    with pytest.raises(ValueError, match="truth.jsonl.gz holds no packed file"):
         read("pan", tmp_path)
 
 

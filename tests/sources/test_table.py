@@ -69,8 +69,6 @@ def test_table_formats(tmp_path, suffix):
         read("table", path, columns=columns | {"topic": [None, "sub"]})[0]["topic"].iloc[0]
         == "posts/s"
     )
-    with pytest.raises(ValueError, match="name the file's column for 'author'"):
-        read("table", path, columns=columns | {"author": [None, "who"]})
 
 
 @pytest.mark.parametrize(
@@ -237,19 +235,19 @@ GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
             (HEAD + ROW).encode("utf-16") + b"\0\xd8a\0",
             "p.csv: 'utf-16-le' codec can't decode",
         ),
-        ("p.csv", gzip.compress(ROW.encode(), mtime=0), "p.csv is a .gz file inside: rename it"),
+        ("p.csv", gzip.compress(ROW.encode(), mtime=0), "p.csv holds .gz, .* rename it"),
         (
             "p.csv",
             b"PK\x03\x04 a sheet",
-            "p.csv is a .zip file inside: rename it, unpack .* CSV UTF-8",
+            "p.csv holds .zip, .* CSV UTF-8",
         ),
         (
             "p.csv",
             b"\xd0\xcf\x11\xe0\xa1\0\0 a sheet",
-            "p.csv is a .xls file inside: rename it, .* CSV UTF-8",
+            "p.csv holds .xls, .* CSV UTF-8",
         ),
-        ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz is not packed as its ending .gz says"),
-        ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz is not packed as its ending .gz says"),
+        ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz holds no packed file"),
+        ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz holds no packed file"),
         (
             "p.csv",
             ("author," + HEAD + "a," + ROW).encode(),
@@ -305,22 +303,6 @@ def test_parquet_columns_of_other_types(tmp_path, name, column, message):
     pa.parquet.write_table(twice, tmp_path / "p.parquet")
     with pytest.raises(ValueError, match="has no column 'time'|'author' 2 times"):
         read("table", tmp_path)
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"author": 5},
-        {"author": {"a": 1}},
-        {"author": ["a", 5]},
-        {"time": ["author", "topic"]},
-        {"text": ""},
-    ],
-)
-def test_columns_are_named_by_text(tmp_path, columns):
-    (tmp_path / "p.csv").write_text(HEAD + ROW)
-    with pytest.raises(ValueError, match="name the file's column for"):
-        open_source("table", str(tmp_path), columns=columns)
 
 
 def test_table_reads_in_batches(tmp_path, monkeypatch):

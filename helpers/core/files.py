@@ -101,8 +101,8 @@ def check_readable(path: Path) -> None:
     if content != expected:
         raise ValueError(
             f"{path} holds {content or 'no packed file'}, and not what its ending says: rename it, "
-            "unpack it, download it again or, if it is a spreadsheet of Excel, save it as CSV UTF-8 "
-            "(File > Save As)"
+            "unpack it, download it again or, if it is a spreadsheet of Excel, save it as CSV "
+            "UTF-8 (File > Save As)"
         )
     if ending != ".parquet":
         with open_text(path) as file, counted_damage(Counter()):

@@ -17,7 +17,6 @@ import subprocess
 import sys
 import time
 import typing
-from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -350,9 +349,8 @@ def ensure(run: str, notebook: str, path: str | Path) -> None:
 def run_stages(todo: list[Stage], jobs: int = 1) -> None:
     """Run the stages that are not current, none before the notebooks that it needs.
 
-    Notebooks that most stages need go first, so that no core is idle at the end. One line is
-    printed per stage, also for current ones. After a failure no stage is started; those that run
-    are waited for, and the error is raised then.
+    One line is printed per stage, also for current ones. After a failure no stage is started; those
+    that run are waited for, and the error is raised then.
 
     Parameters
     ----------
@@ -366,10 +364,7 @@ def run_stages(todo: list[Stage], jobs: int = 1) -> None:
     StageFailed
         where a notebook fails
     """
-    needed = Counter()
-    for stage in todo:
-        needed.update(stage.needs)
-    waiting = sorted(todo, key=lambda stage: needed[stage.notebook], reverse=True)
+    waiting = list(todo)
     running = {}
     done = []
     pool = ThreadPoolExecutor(jobs)  # not closed on Ctrl-C

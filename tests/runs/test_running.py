@@ -201,20 +201,6 @@ def test_stages_that_need_nothing_of_each_other_run_at_once(toy, monkeypatch):
     assert sorted(order) == ["01_a", "02_b", "02_b.T", "02_b.Z", "03_c"]
 
 
-@pytest.mark.usefixtures("without_reports")
-def test_what_most_others_need_goes_first(toy, monkeypatch):
-    """03_c and 04_d wait for 01_b, so it goes before 01_a and 02_b."""
-    notebook(toy / "notebooks/01_b.ipynb", "print(1)")
-    for name in ("03_c", "04_d"):
-        notebook(toy / f"notebooks/{name}.ipynb", 'ensure(run, "01_b", "somewhere")')
-        params(toy, name, "")
-    params(toy, "01_b", "")
-    order = []
-    monkeypatch.setattr(runner, "start_stage", lambda stage: order.append(stage.name))
-    assert main(["demo"]) == 0
-    assert order == ["01_b", "01_a", "02_b", "02_b.T", "02_b.Z", "03_c", "04_d"]
-
-
 def test_the_first_failure_ends_a_run(toy, monkeypatch, capsys):
     started = []
 

@@ -131,7 +131,7 @@ def test_a_text_of_several_pairs_stays_in_each_where_it_is_asked_for(tmp_path):
     assert frame.id.tolist() == [f"test/pairs.jsonl/{name}" for name in names]
     assert drops == {"duplicate": 1}  # a pair of a text with itself
     assert len(read("pan", str(folder))[0]) == 3
-    with pytest.raises(ValueError, match="keep_repeats names no location: train"):
+    with pytest.raises(ValueError, match="pan: unknown location in keep_repeats 'train'"):
         read("pan", str(folder), keep_repeats=["train"])
 
 

@@ -293,6 +293,8 @@ def _file_columns(columns):
     file_columns = {name: [name] for name in COLUMNS}
     for name, column in columns.items():
         file_columns[name] = column if isinstance(column, list) else [column]
+    if None in file_columns["author"] + file_columns["text"]:
+        raise ValueError("table: name the file's columns for author and text")
     return file_columns
 
 

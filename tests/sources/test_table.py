@@ -322,7 +322,13 @@ def test_a_table_without_time(tmp_path):
     path.write_text('text,author,topic\n"one, two",a1,Books\n,a2,Books\nthree,a2,Music\n')
     with pytest.raises(ValueError, match="no column 'time'"):
         open_source("table", str(path))
-    for columns in ({"time": []}, {"time": [None]}, {"text": None}):
+    with pytest.raises(ValueError, match="name the file's column"):
+        open_source("table", str(path), columns={"time": None, "text": None})
+    drops = Counter()
+    (part,) = open_source("table", str(path), columns={"time": None})
+    (frame,) = part.read(drops)
+    assert frame.values.tolist() == [["a1", 0, "Books", "one, two"], ["a2", 0, "Music", "three"]]
+    assert frame["time"].dtype == "int64" and drops == {"empty_text": 1}
 
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress}

@@ -26,7 +26,6 @@ from functools import partial
 from pathlib import Path
 from unittest import mock
 
-import collection
 import comments
 import matching
 import pandas as pd
@@ -50,7 +49,6 @@ STEPS = {
     "projected": "Projected tables",
     "projected_bf16": "Projected tables, bf16",
 }
-ENGINES = {"duckdb": "DuckDB", "daft": "Daft"}  # of notebook 01
 FIELDS = ["author", "created_utc", "subreddit", "body", "id"]  # of a comment that are read
 COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "processor", "amount", "unit"]
 EMBED = (
@@ -262,28 +260,6 @@ def worker(steps: int, folder: str) -> None:
     print(json.dumps([pd.Series(began).diff().median(), losses]), flush=True)
 
 
-def engines(repeats, posts=(10_000, 100_000)):
-    """Merge generated parts with either engine of notebook 01: posts a second, peak of memory."""
-    installed = {engine: way for engine, way in ENGINES.items() if importlib.util.find_spec(engine)}
-    if "daft" not in installed:
-        print("Daft is left out: it is not installed (docs/many_machines.md)")
-    parts = []
-    for size in posts:
-        peaks = {}
-        with tempfile.TemporaryDirectory() as folder:
-            collection.write(Path(folder), size)
-
-            def merged(engine, folder=Path(folder), peaks=peaks):
-                result = collection.measured(engine, folder)
-                peaks[ENGINES[engine]] = result["all"]
-                return result["seconds"]
-
-            ways = {way: partial(merged, engine) for engine, way in installed.items()}
-            table = rows("collection", f"{size:,} posts", ways, size, "posts", repeats)
-        parts.append(table.assign(peak=table.way.map(peaks)))
-    return pd.concat(parts)
-
-
 def end_to_end(repeats, count=50_000):
     """Make a posts table of a Reddit dump, beside a loop that keeps five fields of each line.
 
@@ -325,7 +301,6 @@ COMPARISONS = {
     "store": store,
     "start": cold_start,
     "processes": processes,
-    "collection": engines,
 }
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import nbformat
 
 from helpers.core import paths
-from helpers.core.artifacts import make_folder, make_private
+from helpers.core.artifacts import make_folder
 from helpers.runs import report
 from helpers.runs.stages import PAPERMILL
 
@@ -60,7 +60,6 @@ def first(out: Path) -> Path:
     source = paths.NOTEBOOKS / "00_start_here.ipynb"
     executed = out / source.name
     papermill.execute_notebook(source, executed, cwd=paths.NOTEBOOKS, **PAPERMILL)
-    make_private(executed)
     return report.build_report([executed], out / "start.html", "authorbook")
 
 

@@ -23,7 +23,6 @@ SMALL = {
     "matching": {"accounts": 60, "dimensions": 8, "nearest": 5},
     "store": {"posts": [2000, 4000]},
     "processes": {"counts": [1, 2], "steps": 3},
-    "collection": {"posts": [400]},
 }
 
 
@@ -71,9 +70,7 @@ def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_comparison_has_a_row_a_way_and_repeat(speed, name, monkeypatch, tmp_path):
-    if name == "collection":
-        pytest.importorskip("daft")
-    repeats = 1 if name in ("processes", "collection") else 2
+    repeats = 1 if name == "processes" else 2
     settings = dict(SMALL[name])
     losses = {}
     if name == "processes":
@@ -89,8 +86,6 @@ def test_every_comparison_has_a_row_a_way_and_repeat(speed, name, monkeypatch, t
     if name == "processes":
         np.testing.assert_allclose(losses[2], losses[1], rtol=1e-5)
         assert len(losses[1]) == 3
-    if name == "collection":
-        assert table.peak.between(20, 2000).all()
 
 
 def test_the_command_says_what_it_does_not_know_and_writes_what_it_measured(tmp_path):

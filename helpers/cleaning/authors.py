@@ -17,14 +17,13 @@ import secrets
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
 
 import yaml
 
 from ..core import paths
-from ..core.artifacts import make_folder
+from ..core.artifacts import atomic_write, lock, make_folder
 from .text import normalise_unicode
 
 KEY_BYTES = 32
@@ -142,26 +141,17 @@ def pseudonym_key() -> bytes:
         return bytes.fromhex(digits)
 
     path = paths.outputs() / ".pseudonym_key"
-    if not path.exists():
-        _write_key(path)
+    with lock(path.with_suffix(".lock"), path.name):
+        if not path.exists():
+            with atomic_write(path) as partial_path:
+                partial_path.touch(mode=0o600)
+                partial_path.write_bytes(secrets.token_bytes(KEY_BYTES))
     secret = path.read_bytes()
     if len(secret) < KEY_BYTES:
         raise ValueError(
             f"{path.name} in the outputs folder is damaged: delete it, and pseudonyms will change"
         )
     return secret
-
-
-def _write_key(path):
-    """Write a random key that only the file's owner may read, unless somebody else wrote one."""
-    make_folder(path.parent)
-    # complete before it gets the name that other processes look for
-    partial_path = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    partial_path.touch(mode=0o600)
-    partial_path.write_bytes(secrets.token_bytes(KEY_BYTES))
-    with suppress(FileExistsError):
-        os.link(partial_path, path)
-    partial_path.unlink()
 
 
 def names_folder() -> Path:

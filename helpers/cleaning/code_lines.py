@@ -80,16 +80,6 @@ REFERENCE = re.compile(
     ),
     re.I | re.M,
 )
-# program text that :mod:`helpers.cleaning.code_lines` takes for prose: "[cache]" in a file of
-# settings, "size = 5", a line of a log, of a traceback, of an exception, of ``git log --oneline``
-HEADING = re.compile(
-    r"\[[\w:.-]+\]$|File \"[^\"]+\", line \d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):\S"
-)
-SETTING = re.compile(r"[\w.-]+\s?=\s?\S*[^\s.]$")
-EXCEPTION = re.compile(r"[\w.]{0,80}[A-Z]\w{0,60}(?:Error|Exception|Warning|NotFound|Match): \S")
-LOGGED = re.compile(r"(?:[-*]\s?)?(?=[a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40} (\S)")
-# a line that goes on with an exception: it begins with a small letter, a quotation or a bracket
-CONTINUED = re.compile(r"[a-z\"'({\[<]")
 # "[1] https://example.org/x", "[1]: ...", a line that is an address
 FOOTNOTE = re.compile(r"\s*(?:\[\w{1,9}\]:?|\(?\d{1,2}[.)])?\s*(?:https?|ftp)://\S+\s*$")
 # "62e88623d977", "I5563360b43c4b648f5b035099b0e1d2e71d32503": a commit, or a change under review
@@ -169,49 +159,16 @@ def without_trailers(body: str) -> str:
     """
     lines = []
     in_conflicts = False
-    output = ""
     for line in REFERENCE.sub("", body.expandtabs(4)).splitlines():
         text = line.strip()
         if CONFLICTS.match(text):
             in_conflicts = True
         elif in_conflicts and text and not line.startswith((" ", "#")):
             in_conflicts = False
-        output = kind_of_output(text, lines[-1].strip() if lines else "", output)
         text = HASH.sub("@code", text)
-        if in_conflicts or output or TRAILER.match(text) or FOOTNOTE.match(text):
-            continue
-        lines.append(HASH.sub("@code", line.rstrip()))
+        if not (in_conflicts or TRAILER.match(text) or FOOTNOTE.match(text)):
+            lines.append(HASH.sub("@code", line.rstrip()))
     return "\n".join(without_code(without_blocks(lines)))
-
-
-def kind_of_output(text: str, last: str, output: str) -> str:
-    """Say whether a line is output of a program or part of a file of settings.
-
-    Parameters
-    ----------
-    text : str
-        a line of a message, without blanks at its ends
-    last : str
-        the last line before it that was kept
-    output : str
-        what the line before it is, as this function returns it
-
-    Returns
-    -------
-    "" for prose, "exception", or "lines"
-    """
-    if output == "exception" and CONTINUED.match(text):
-        return "exception"
-    begins = bool(output) or not last or last.endswith(":")
-    if (begins or last.endswith(".")) and EXCEPTION.match(text):
-        return "exception"
-    if HEADING.match(text) or (begins and SETTING.match(text)):
-        return "lines"
-    logged = LOGGED.match(text)
-    # a paragraph may begin with the name of a commit: "0a1b2c3d added a cache"
-    if logged and begins and (logged[1].isupper() or output or last.endswith(":")):
-        return "lines"
-    return ""
 
 
 def without_blocks(lines: list[str]) -> list[str]:

@@ -6,7 +6,6 @@ import email.parser
 import email.utils
 import re
 import time
-from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
@@ -68,25 +67,6 @@ class Message(NamedTuple):
         two people.
         """
         return normalise_unicode(self.address or self.name)
-
-
-def decode_header(message: bytes, notes: Counter) -> str:
-    """Return a message as text: decoded as UTF-8 or, where it is not UTF-8, as Windows-1252.
-
-    Parameters
-    ----------
-    message : bytes
-        The message as the archive holds it.
-    notes : Counter
-        Increased in place where a message is not UTF-8: ``note_undecodable`` if it holds bytes that
-        mean nothing in Windows-1252 either and become U+FFFD, else ``note_cp1252``.
-    """
-    try:
-        return message.decode()
-    except UnicodeDecodeError:
-        text = message.decode("cp1252", "replace")
-    notes["note_undecodable" if "\ufffd" in text else "note_cp1252"] += 1
-    return text
 
 
 def parse_headers(message: str) -> Message:

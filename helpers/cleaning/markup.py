@@ -1,18 +1,17 @@
 r"""Posts that a file holds encoded, or as markup, as their readers saw them.
 
 Exports of mail, forums and editors leave HTML, BBCode, spoilers (``||this||``), quoted-printable
-(``=E2=80=99``), UTF-7 (``+IBk-``), escapes of JSON (``\u2019``), of addresses (``%20``), or UTF-8
-read as Windows-1252 (``â€™``) in posts. Two people whose posts are so look alike. A post is decoded
-only where it plainly is such a text: the telltale stands in it, and nothing that this encoding
-would have written otherwise. So program code and prose about markup stay. The time of every
-expression is linear, as in :mod:`helpers.cleaning.text`.
+(``=E2=80=99``), escapes of JSON (``\u2019``), or UTF-8 read as Windows-1252 (``â€™``) in posts. Two
+people whose posts are so look alike. A post is decoded only where it plainly is such a text: the
+telltale stands in it, and nothing that this encoding would have written otherwise. So program code
+and prose about markup stay. The time of every expression is linear, as in
+:mod:`helpers.cleaning.text`.
 """
 
 import html
 import json
 import quopri
 import re
-from urllib.parse import unquote_plus
 
 from .email import without_appended
 
@@ -110,9 +109,6 @@ NO_QP = re.compile(r"=(?![\da-fA-F]{2}|\s|\Z)")
 # also where the lines of a mail were joined
 SOFT_BREAK = re.compile(r"=(?:[ \t]*\r?\n|\s|\Z)")
 
-# a run of characters in UTF-7: "+IBk-"; one of capitals alone, "+IBM", may be a name
-UTF_7 = re.compile(r"\+[A-Za-z0-9+/]{3,400}(?:-|(?![A-Za-z0-9+/]))")
-UTF_7_MARK = re.compile(r"\+(?=[A-Z]*[0-9/a-z])[A-Za-z0-9+/]{3,400}(?:-|(?![A-Za-z0-9+/]))")
 # "||hidden words||", as Discord writes what a click shows
 SPOILER = re.compile(
     r"(?<![^\s(])\|\|(?=[^\s|]{1,40} )([^|\n()\[\]{}=<>^\\]{1,2000})(?<=[^\s|])\|\|(?![^\s.,;:!?)])"
@@ -143,8 +139,6 @@ MOJIBAKE = re.compile(
     rf"[{MOJIBAKE_STARTS}](?:(?<=[ÂÃ])(?<![A-ZÀ-Þ][A-ZÀ-Þ].){TRAIL}|(?<=[âï]){TRAIL}{{2}}"
     rf"|(?<=â)€\ufffd|(?<=ð){TRAIL}{{3}}|(?<=[ÐÑ]){TRAIL}(?:[ÐÑ]{TRAIL})+)"
 )
-# dashes, quotation marks, bullets and dots beyond ASCII
-MARKS = "".join(map(chr, range(0x2010, 0x2060)))
 # controls that are characters in Windows-1252
 CONTROLS = {
     number: bytes([number]).decode("cp1252", "ignore") or chr(number)
@@ -171,12 +165,8 @@ def _without_layer(text):
     """Return a text without the outermost of its encodings and markup."""
     if "\\" in text and _is_json(text):
         text = JSON_ESCAPE.sub(_unescaped, text)
-    if "%" in text:
-        text = _without_percents(text)
     if "=" in text:
         text = _without_quoted_printable(text)
-    if "+" in text:
-        text = _without_utf_7(text)
     if "||" in text:
         text = SPOILER.sub(r"\1", text)
     if not text.isascii() and any(letter in text for letter in MOJIBAKE_STARTS):
@@ -249,56 +239,17 @@ def _unescaped(match):
     return JSON_ESCAPES.get(escape[1], escape[1])
 
 
-def _without_percents(text):
-    """Return the text that was encoded as part of an address, which made one word of it."""
-    address = text.strip()
-    if len(address.split(maxsplit=1)) != 1 or "://" in address:
-        return text
-    if not re.search(r"%20.*%20|%[\dA-F]{2}.*\+|\+.*%[\dA-F]{2}", address, re.I):
-        return text
-    if re.search(r"%(?![\dA-F]{2})", address, re.I):
-        return text
-    if "%20" in address:
-        address = address.replace("+", "%2B")
-    try:
-        return unquote_plus(address, errors="strict")
-    except UnicodeDecodeError:
-        return text
-
-
 def _without_quoted_printable(text):
-    """Return the text of a mail in quoted-printable, of another text only with its UTF-8 decoded.
+    """Return the text of a mail in quoted-printable.
 
-    In quoted-printable every equals sign begins a byte in hexadecimal or breaks a line.
+    There every equals sign begins a byte in hexadecimal or breaks a line.
     """
-    if not QP_BYTE.search(text):
+    if NO_QP.search(text) or not QP_BYTE.search(text):
         return text
     if not QP_CHARACTER.search(text) and not QP_MARK.search(text):
         return text
-    if NO_QP.search(text):
-        return QP_CHARACTER.sub(_character_of_bytes, text)
     content = quopri.decodestring(SOFT_BREAK.sub("", text).encode("utf-8", "ignore"))
     return _first_decoded(content, ("utf-8", "cp1252"), text)
-
-
-def _character_of_bytes(match):
-    """Return the characters of bytes in quoted-printable."""
-    return _first_decoded(quopri.decodestring(match[0]), ("utf-8",), match[0])
-
-
-def _without_utf_7(text):
-    """Return a text without UTF-7, of which it holds one run that is no name."""
-    if UTF_7_MARK.sub(_character_of_utf_7, text) == text:
-        return text
-    return UTF_7.sub(_character_of_utf_7, text)
-
-
-def _character_of_utf_7(match):
-    """Return the characters of a run of UTF-7, the run itself where these are no marks of texts."""
-    characters = _first_decoded(match[0].encode(), ("utf-7",), match[0])
-    if all("\u00a0" <= character <= "\u024f" or character in MARKS for character in characters):
-        return characters
-    return match[0]
 
 
 def _decoded_again(match):

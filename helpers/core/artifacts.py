@@ -5,9 +5,8 @@ either the old file, the new file or a ``*.partial`` that nothing reads. A finge
 JSON file beside the data lets a re-run reuse what is up to date and rebuild what is not. Whoever
 reads and writes the files of a folder as a set locks it.
 
-What is made is private: posts, rankings and reports are for their owner alone, whatever the umask.
-A folder that exists keeps its mode, so that one who shares the outputs of a run makes its folder,
-and opens the files in it.
+Folders of outputs are private: posts, rankings and reports are for their owner alone, whatever the
+umask. A folder that exists keeps its mode, so one who shares the outputs of a run makes its folder.
 """
 
 import hashlib
@@ -97,34 +96,15 @@ def file_stats_fingerprint(path: str | Path) -> str:
 
 
 def make_folder(path: str | Path) -> None:
-    """Make a folder, and those above it that are missing, for their owner alone.
+    """Make a folder, and those above it that are missing; in the outputs for their owner alone.
 
     A folder that exists keeps its mode.
     """
     path = Path(path)
     if not path.is_dir():
         make_folder(path.parent)
-        path.mkdir(0o700 if _is_private(path) else 0o777, exist_ok=True)
-
-
-def make_private(path: str | Path) -> None:
-    """Let only the owner read a file, or a folder and all that is in it.
-
-    What belongs to the repository and is no output (notebooks, pages, the encoders that ship) is
-    for everybody, and keeps its mode.
-    """
-    path = Path(path)
-    if _is_private(path):
-        for item in [path, *path.rglob("*")]:
-            if not item.is_symlink():
-                item.chmod(0o700 if item.is_dir() else 0o600)
-
-
-def _is_private(path):
-    # whether a path lies in the outputs folder, or outside of the checkout
-    path = path.absolute()
-    is_output = path.is_relative_to(paths.outputs().absolute())
-    return is_output or not paths.is_in_checkout(path)
+        is_output = path.absolute().is_relative_to(paths.outputs().absolute())
+        path.mkdir(0o700 if is_output else 0o777, exist_ok=True)
 
 
 @contextmanager
@@ -133,7 +113,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
     The block writes a file or makes a folder at the temporary path. An existing file or folder
     ``path`` is replaced, and its stored checksum removed. If the block raises, what it wrote is
-    deleted, and ``path`` stays as it was. The result is private, see :func:`make_private`.
+    deleted, and ``path`` stays as it was.
     """
     path = Path(path)
     make_folder(path.parent)
@@ -141,7 +121,6 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     _remove(partial)
     try:
         yield partial
-        make_private(partial)
         if path.is_dir():  # a folder cannot replace a folder in one step
             _remove(path)
         _remove(_checksum_path(path))  # it is of the old content
@@ -223,8 +202,8 @@ def note(*files: str | Path) -> None:
             os.close(file)
 
 
-def noted(notes: str | Path, folder: str | Path) -> dict[str, int]:
-    """Return what is noted in a file and lies in a folder: name of a file there -> its size.
+def noted(notes: str | Path, folder: str | Path) -> list[str]:
+    """Return the files that are noted in a file and lie in a folder, by their paths there.
 
     Parameters
     ----------
@@ -237,13 +216,12 @@ def noted(notes: str | Path, folder: str | Path) -> dict[str, int]:
     files = set()
     for line in Path(notes).read_text("utf-8").splitlines():
         path = Path(json.loads(line))
-        files |= {path, _checksum_path(path), *path.rglob("*")}
-    sizes = {}
-    for file in sorted(files):
-        if file.is_relative_to(folder) and file.is_file():
-            if not file.name.startswith("."):
-                sizes[file.relative_to(folder).as_posix()] = file.stat().st_size
-    return sizes
+        files |= {path, *path.rglob("*")}
+    return [
+        file.relative_to(folder).as_posix()
+        for file in sorted(files)
+        if file.is_relative_to(folder) and file.is_file() and not file.name.startswith(".")
+    ]
 
 
 def folder_lock(folder: str | Path, wait: bool = True) -> AbstractContextManager[None]:

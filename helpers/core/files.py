@@ -1,7 +1,6 @@
 """Files that a user names: read whatever packs and encodes them, written so that nothing is lost.
 
-A file may be far larger than memory: it is read in pieces. What it unpacks to is limited by its own
-size, so that a small file cannot fill a disk.
+A file may be far larger than memory.
 """
 
 import bz2
@@ -13,18 +12,14 @@ import os
 import re
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from backports import zstd
 
-# most bytes of a piece: it fits into the processor's cache; 16 MB take 1.5 times as long to parse
-PIECE_BYTES = 1 << 18
-MAX_RATIO = 1000  # text packs to a tenth, a log full of repetitions to a hundredth
-FREE_BYTES = 1 << 28  # a file may unpack to so many bytes, whatever its size
 # the window of zstd --long=31, which the Reddit dumps use; as much of the output stays in memory
 ZSTD_OPTIONS = {zstd.DecompressionParameter.window_log_max: 31}
 OPENERS = {
@@ -40,6 +35,7 @@ MAGIC = {
     ".xz": rb"\xfd7zXZ\x00",
     ".zst": rb"\(\xb5/\xfd|[P-_]\*M\x18",
     ".zip": rb"PK\x03\x04",
+    ".xls": rb"\xd0\xcf\x11\xe0",
     ".parquet": rb"PAR1",
 }
 MAGIC_BYTES = 10
@@ -101,108 +97,58 @@ def check_readable(path: Path) -> None:
             "UTF-8 (in a spreadsheet File > Save As), then name that file"
         )
     content = _content_type(path)
-    if ending in MAGIC and ending != content and path.stat().st_size:
-        raise ValueError(f"{path} is not packed as its ending {ending} says: download or rename it")
-    if content not in (None, ending):
+    expected = ending if ending in MAGIC and path.stat().st_size else None
+    if content != expected:
         raise ValueError(
-            f"{path} is a {content} file inside: rename it, unpack it or, if it is a spreadsheet "
-            "of Excel, save it as CSV UTF-8 (File > Save As)"
+            f"{path} holds {content or 'no packed file'}, and not what its ending says: rename it, "
+            "unpack it, download it again or, if it is a spreadsheet of Excel, save it as CSV "
+            "UTF-8 (File > Save As)"
         )
     if ending != ".parquet":
-        head = b""
-        with suppress(EOFError):
-            head = next(read_pieces(path), b"")
-        if b"\0" in head[:2]:
-            raise ValueError(f"{path} is no text, or UTF-16 without a mark: save it as UTF-8")
-
-
-def read_pieces(path: Path) -> Iterator[bytes]:
-    """Yield the content of a file, unpacked, in pieces of bounded size.
-
-    How a file is packed is told from its first bytes: as one of OPENERS, or not at all. UTF-16 and
-    UTF-32, which a mark at the start tells, become UTF-8; other bytes stay as they are.
-
-    Parameters
-    ----------
-    path : Path
-        path of the file
-
-    Raises
-    ------
-    ValueError
-        The file unpacks to more bytes than :func:`check_size` allows, or is no valid UTF-16.
-    EOFError
-        The file is damaged or cut; what precedes the damage was yielded before.
-    OSError
-        The file cannot be read at all.
-    """
-    n_bytes = 0
-    try:
-        with OPENERS.get(_content_type(path), open)(path, "rb") as file:
-            # read1, because read() would lose what it has gathered when it meets the damage
-            first = file.read1(PIECE_BYTES)
-            pieces = chain([first], iter(partial(file.read1, PIECE_BYTES), b""))
-            marks = [mark for mark in ENCODINGS if first.startswith(mark)]
-            if marks:
-                pieces = _as_utf8(path, pieces, ENCODINGS[marks[0]])
-            for piece in pieces:
-                n_bytes += len(piece)
-                check_size(path, n_bytes)
-                yield piece
-    except DAMAGE as error:
-        if isinstance(error, OSError) and error.errno:  # the disk's error, not the content's
-            raise
-        raise EOFError(f"{path} is damaged or cut: {error}") from None
-
-
-def check_size(path: Path, unpacked_bytes: int) -> None:
-    """Check that a file does not unpack to more than MAX_RATIO times its size, and FREE_BYTES.
-
-    Parameters
-    ----------
-    path : Path
-        path of the packed file
-    unpacked_bytes : int
-        bytes that it has been unpacked to so far
-
-    Raises
-    ------
-    ValueError
-        The file unpacks to more.
-    """
-    if unpacked_bytes > FREE_BYTES and unpacked_bytes > MAX_RATIO * path.stat().st_size:
-        raise ValueError(
-            f"{path} unpacks to over {MAX_RATIO:,} times its size, which posts never do: it is "
-            "made to fill memory or disk"
-        )
+        with open_text(path) as file, counted_damage(Counter()):
+            if b"\0" in file.buffer.peek(2)[:2] and file.encoding == "utf-8-sig":
+                raise ValueError(f"{path} is no text, or UTF-16 without a mark: save it as UTF-8")
 
 
 def open_text(path: Path) -> io.TextIOWrapper:
     """Open a file as text with the line ends that it has; bytes that are not UTF-8 are surrogates.
 
-    Reading raises what :func:`read_pieces` raises.
+    How a file is packed is told from its first bytes: as one of OPENERS, or not at all. A mark at
+    the start tells UTF-16 and UTF-32.
+
+    Parameters
+    ----------
+    path : Path
+        path of the file
     """
-    content = io.BufferedReader(_Content(read_pieces(path)), PIECE_BYTES)
-    return io.TextIOWrapper(content, "utf-8-sig", errors="surrogateescape", newline="")
+    content = OPENERS.get(_content_type(path), open)(path, "rb")
+    encoding = "utf-8-sig"
+    with suppress(*DAMAGE):  # whoever reads the file will meet it
+        head = content.peek(4)
+        encoding = next((ENCODINGS[mark] for mark in ENCODINGS if head.startswith(mark)), encoding)
+    return io.TextIOWrapper(content, encoding, errors="surrogateescape", newline="")
 
 
-class _Content(io.RawIOBase):
-    """Pieces of bytes as the content of a file."""
+@contextmanager
+def counted_damage(drops: Counter) -> Iterator[None]:
+    """Let a block that reads a file end where the file is damaged or cut; count truncated_file.
 
-    def __init__(self, pieces):
-        self.pieces = pieces
-        self.pending = b""
+    Parameters
+    ----------
+    drops : Counter
+        number of drops by reason, increased in place
 
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        """Fill the start of a buffer and return the number of bytes, 0 at the end."""
-        self.pending = self.pending or next(self.pieces, b"")
-        size = min(len(buffer), len(self.pending))
-        buffer[:size] = self.pending[:size]
-        self.pending = self.pending[size:]
-        return size
+    Raises
+    ------
+    OSError
+        The file cannot be read at all.
+    """
+    try:
+        yield
+    except DAMAGE as error:
+        if isinstance(error, OSError) and error.errno:  # the disk's error, not the content's
+            raise
+        drops["truncated_file"] += 1
 
 
 def _content_type(path):
@@ -213,20 +159,6 @@ def _content_type(path):
         if re.match(magic, head):
             return ending
     return None
-
-
-def _as_utf8(path, pieces, encoding):
-    """Yield the pieces of a text of another encoding as UTF-8."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    for piece in pieces:
-        try:
-            text = decoder.decode(piece)
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} is no {encoding}: {error}; save it as UTF-8") from None
-        if text:
-            yield text.encode()
-    if decoder.getstate()[0]:
-        raise EOFError("the last letter is cut")
 
 
 def check_target(path: str | Path, inputs: Iterable[str | Path] = (), force: bool = False) -> None:

@@ -2,14 +2,13 @@
 
 The sentence tells which file, what is wrong with it, and what to do.
 
-What to do depends on where a file comes from: one that ships is restored, one that was made here is
-deleted and made again, one of the user's is looked at. No word of a library is quoted about a file,
+What to do depends on where a file comes from: one that was made here is deleted and made again, any
+other is looked at. No word of a library is quoted about a file,
 since libraries advise what is not safe, such as to unpickle it all the same.
 """
 
 import lzma
 import os
-import pickle
 import re
 import sys
 import traceback
@@ -22,7 +21,6 @@ from . import paths
 
 OWN_MODULES = __name__.partition(".")[0]  # "helpers"; "authorbook" where it is installed
 PACKAGE = paths.PACKAGE
-SHIPPED = ("helpers", "docs", "notebooks")  # folders of the checkout that nobody's run writes to
 EXTRAS = {"daft": "distributed"}  # package -> the extra of pyproject.toml that brings it
 # folders of a run, in which each subfolder's files belong together and are made together
 SETS_OF_FILES = ("models", "tokens", "tokenizer")
@@ -88,27 +86,19 @@ def file_error(path: str | Path, problem: str = "is damaged") -> FileError:
 def remedy(path: str | Path) -> str:
     """Say what to do about a missing or damaged file; this depends on where it comes from."""
     path = Path(os.path.abspath(path))
-    shown = paths.display_path(path)
     outputs = Path(os.path.abspath(paths.outputs()))
-    if path.is_relative_to(outputs):
-        return _remake(path, path.relative_to(outputs).parts)
-    if paths.ROOT is None and path.is_relative_to(PACKAGE):
-        return "install authorbook again"
-    if any(path.is_relative_to(PACKAGE.parent / folder) for folder in SHIPPED):
-        return f"restore it with `git checkout -- {shown}`, or install authorbook again"
-    if not path.exists():
-        return "look whether its name is right, or make or download it again"
-    return "look at it, and make or download it again"
-
-
-def _remake(path, parts):
-    """Say how a file below the outputs folder is made again; ``parts`` is its path there."""
-    run = parts[0] if parts else ""
+    if path.is_relative_to(PACKAGE):
+        return "install authorbook again, or restore it with `git checkout`"
+    if not path.is_relative_to(outputs):
+        if not path.exists():
+            return "look whether its name is right, or make or download it again"
+        return "look at it, and make or download it again"
+    run, *folders = path.relative_to(outputs).parts
     command = "the command that made it makes it again"
-    if run and (paths.PARAMS / run).is_dir():
+    if (paths.PARAMS / run).is_dir():
         command = f"`make reproduce RUN={run}` makes it again"
     whole = path
-    if len(parts) > 2 and parts[1] in SETS_OF_FILES:
+    if len(folders) > 1 and folders[0] in SETS_OF_FILES:
         whole = path.parent
     if not whole.exists():
         return command
@@ -124,11 +114,6 @@ def _about_file(error, path, problem=""):
         return f"{shown} needs more memory than there is: close other programs, or {remedy(path)}"
     if isinstance(error, PermissionError):
         return f"{shown} may not be read or written: see its permissions"
-    if isinstance(error, pickle.UnpicklingError) or "weights_only" in str(error):
-        return (
-            f"{shown} holds a pickle, which could run code and is never read: get the weights as "
-            "model.safetensors"
-        )
     return str(file_error(path, _problem(error, Path(path), problem)))
 
 
@@ -140,8 +125,6 @@ def _problem(error, path, problem):
         return "ends early or is damaged"
     if problem:
         return problem
-    if path.is_dir():
-        return "is a folder and should be a file"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be used ({error.strerror.lower()})"
     return "is damaged"
@@ -169,8 +152,6 @@ def explain_error(error: BaseException) -> str:
         return "the memory is full: close other programs, or take fewer posts"
     if isinstance(error, OSError) and isinstance(error.filename, str | bytes):
         return _about_file(error, os.fsdecode(error.filename))
-    if isinstance(error, CUT):
-        return f"a compressed file ends early or is damaged ({first_line}): get it again"
     if isinstance(error, ModuleNotFoundError):
         extra = EXTRAS.get(error.name, "notebooks")
         return (

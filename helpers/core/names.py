@@ -9,7 +9,6 @@ Names are plain text; :mod:`helpers.figures.style` escapes them where they becom
 """
 
 import csv
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -37,8 +36,6 @@ NAMES = _read_column("names.csv", "identifier", "name")
 INSIDE = _read_column("names.csv", "identifier", "inside")  # name of a loss within brackets
 LONG = NAMES | _read_column("names.csv", "identifier", "long")  # for descriptions
 GLOSSARY = _read_column("glossary.csv", "term", "sentence")
-_LONGEST_FIRST = map(re.escape, sorted(GLOSSARY, key=len, reverse=True))
-TERM = re.compile(rf"(?<!\w)(?:{'|'.join(_LONGEST_FIRST)})(?!\w)")
 
 
 def label(identifier: object) -> str:
@@ -208,9 +205,3 @@ def distinct(names: Iterable[str], seeds: Iterable[Any]) -> list[str]:
             name = f"{name} ({number})"
         distinct_names.append(name)
     return distinct_names
-
-
-def explain(name: str) -> str:
-    """Return what the glossary says about the terms in a name, for a tooltip; "" without terms."""
-    terms = dict.fromkeys(TERM.findall(name))
-    return " ".join(f"{term}: {GLOSSARY[term]}" for term in terms)

@@ -36,17 +36,8 @@ def outputs() -> Path:
     This lies in the checkout. Where the package is installed, it lies in the folder that the
     operating system has for a user's data of a program, on Linux ``~/.local/share/authorbook``.
     """
-    return Path(os.environ.get("AUTHORBOOK_OUTPUTS") or _written() / "outputs")
-
-
-def data() -> Path:
-    """Return the folder of what is downloaded, ``data/`` beside the default :func:`outputs`."""
-    return _written() / "data"
-
-
-def _written():
-    """Return the folder below which files are written, never one of installed packages."""
-    return ROOT or platformdirs.user_data_path("authorbook", appauthor=False)
+    folder = ROOT or platformdirs.user_data_path("authorbook", appauthor=False)
+    return Path(os.environ.get("AUTHORBOOK_OUTPUTS") or folder / "outputs")
 
 
 def check_checkout() -> None:

@@ -110,10 +110,11 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
     metrics = table[INTERVAL].astype(float).rename_axis("metric").reset_index()
     content = {**fields, "metrics": metrics.to_dict("records")}
     name = fingerprint_of([fields[column] for column in KEY])
-    write_json(_folder(files) / f"{name}.json", content)
+    folder = files.results if isinstance(files, Run) else Path(files)
+    write_json(folder / f"{name}.json", content)
 
 
-def read_results(files: Run | Path, stale: bool = False) -> pd.DataFrame:
+def read_results(files: Run | Path) -> pd.DataFrame:
     """Read the results of a run that belong to its present models and data, or a whole table.
 
     Parameters
@@ -122,8 +123,6 @@ def read_results(files: Run | Path, stale: bool = False) -> pd.DataFrame:
         a run, a folder of measurements, or a table of results, such as ``results.csv``. Of a run,
         rows are left out whose experiment is in no ``models/**/training.json`` of the run any more,
         or whose data is in no ``store.json``; of a path, no row is left out
-    stale : bool
-        whether to return only the rows of a run that are otherwise left out
 
     Returns
     -------
@@ -135,26 +134,20 @@ def read_results(files: Run | Path, stale: bool = False) -> pd.DataFrame:
     ValueError
         where a measurement is damaged, or the file is not a table of results
     """
-    path = _folder(files)
+    path = files.results if isinstance(files, Run) else Path(files)
     frame = _read_table(path) if path.is_file() else _read_measurements(path)
     if not isinstance(files, Run):
         return frame
     experiments = _fingerprints(files.models.glob("**/training.json"))
     stores = _fingerprints(files.folder.glob("**/store.json"))
     is_current = frame["experiment"].isin(experiments) & frame["data"].isin(stores)
-    return frame[is_current != stale].reset_index(drop=True)
+    return frame[is_current].reset_index(drop=True)
 
 
 def export(files: Run) -> None:
     """Write all results of a run to ``results.csv``, beside the folder of its measurements."""
     with folder_lock(files.results), atomic_write(files.results.with_suffix(".csv")) as partial:
         read_results(files.results).to_csv(partial, index=False)
-
-
-def _folder(files):
-    if isinstance(files, Run):
-        return files.results
-    return Path(files)
 
 
 def _read_measurements(folder):
@@ -254,15 +247,11 @@ def select_results(
     rows = results[results["metric"] == metric]
     if "base" in rows:
         rows = rows[rows["base"].fillna("") == ""]
-    if rows.empty:
-        metrics = ", ".join(sorted(set(results["metric"])))
-        raise ValueError(f"no row of the metric {metric!r}: results hold {metrics}")
-    columns = list(key)
-    twice = rows[rows.duplicated(columns)]
-    if len(twice):
-        row = ", ".join(str(cell) for cell in twice.iloc[0][columns])
-        raise ValueError(f"{metric} of {row} is there twice: choose one seed")
-
+    if rows.empty or rows.duplicated(list(key)).any():
+        raise ValueError(
+            f"results have none or several rows of the metric {metric!r} for each "
+            f"{' and '.join(key)}: choose one seed, or another metric"
+        )
     names = names_of_models(rows)
     seeds = rows.drop_duplicates("model").get("seed", [0] * len(names))
     systems = rows["model"].map(dict(zip(names, distinct(names.values(), seeds))))

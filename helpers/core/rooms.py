@@ -27,22 +27,10 @@ def front_door(
         for a module, relative to the room as in ".baselines" or "..core.names", the names that it
         holds; none of them is also the name of a module of the room
     """
-    modules = modules_of_names(room, names_of_module)
-    return partial(_import_name, room, modules), partial(_list_names, room, modules)
-
-
-def modules_of_names(room: str, names_of_module: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Return the full name of the module that holds each name.
-
-    Parameters
-    ----------
-    room, names_of_module : str and mapping
-        see :func:`front_door`
-    """
     modules = {}
     for module, names in names_of_module.items():
         modules.update(dict.fromkeys(names, resolve_name(module, room)))
-    return modules
+    return partial(_import_name, room, modules), partial(_list_names, room, modules)
 
 
 def _import_name(room, modules, name):

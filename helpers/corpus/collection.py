@@ -6,7 +6,6 @@ names are not masked yet. All this lies in :func:`parts_folder`, nothing of it i
 
 import hashlib
 import re
-import shutil
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -54,11 +53,12 @@ VERSION = 14  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
-# who does the jobs: "duckdb" works on one machine, "daft" on one or many
+# who reads the parts: "duckdb" on one machine, "daft" on one or many
 ENGINES = {"duckdb": run_jobs, "daft": run_by_daft}
 # schema of the file of a part: times are still integers
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))
 CHANGES = ("names_masked", "signatures_cut", "signature_words_cut")  # counts of kept posts
+MERGE_RULES = {"min_chars", "near_duplicate", "keep_copies", "strip_signatures"}
 # a control character but tab and line ends: a topic with one is damaged
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -130,12 +130,12 @@ def collect(
     run, config
         Run whose folder the posts are written to; settings of the collection.
     memory_limit
-        Memory of DuckDB, which uses the disk beyond it; with the engine "daft", of each worker.
+        Memory of DuckDB, which uses the disk beyond it.
     workers : int
-        Number of processes that read parts, and of DuckDB's threads or Daft's workers. On a Ray
-        cluster Daft uses all processors instead.
+        Number of processes that read parts, and of DuckDB's threads. On a Ray cluster Daft reads
+        with all processors instead.
     engine
-        One of ENGINES; all write the same bytes. With "daft" the merge is done in partitions.
+        One of ENGINES, which says who reads the parts; all write the same bytes.
     quiet
         Whether nothing is printed about dropped rows.
 
@@ -165,20 +165,21 @@ def collect(
 
 def _collect(run, config, memory_limit, workers, engine):
     """Do what :func:`collect` does, in whose folder nobody else is at work."""
-    parts = _open_parts(config)
+    options = config.options | ({"columns": config.columns} if config.columns else {})
+    parts = sources.open_source(config.source, config.location, raw=config.raw, **options)
     key = None
     if config.pseudonymise and config.source not in sources.INVENTED:
         key = pseudonym_key()
-    reading = config.model_dump(exclude={"near_duplicate", "keep_copies", "strip_signatures"})
+    reading = config.model_dump(exclude=MERGE_RULES - {"min_chars"})
     origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
     stamps = [(part.name, part.stamp) for part in parts]
     fingerprint = fingerprint_of(origin, config.fingerprint, stamps)
     posts = run.folder / "posts.parquet"
     folder = parts_folder(run)
     files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
-    _remove_leftovers(run, files)
+    _remove_leftovers(folder, files)
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
-        note(run.data_card, posts, *run.folder.glob("steps.json"))
+        note(run.data_card, posts)
         return read_json(run.data_card)
 
     run_all = partial(ENGINES[engine], workers=workers)
@@ -189,26 +190,15 @@ def _collect(run, config, memory_limit, workers, engine):
             counter.update(record[kind])
     joined = joined_names(total["authors"])
     total["counts"]["note_name_forms"] = len(joined)
-
-    settings = MergeSettings(
-        min_chars=config.min_chars,
-        near_duplicate=config.near_duplicate,
-        keep_copies=config.keep_copies,
-        strip_signatures=config.strip_signatures,
-        names=_names_to_mask(total, files, run_all),
-    )
+    rules = config.model_dump(include=MERGE_RULES)
+    settings = MergeSettings(**rules, names=_names_to_mask(total, files, run_all))
     if key is None:
         settings.shown_names.update((author_name(name), joined[name]) for name in joined)
-    run_steps = None
-    if engine == "daft":
-        run_steps = run_all
-    merged = merge(files, posts, settings, folder / "merge", memory_limit, workers, run_steps)
+    merged = merge(files, posts, settings, folder / "merge", memory_limit, workers)
 
-    card = config.model_dump() | _account(total["counts"], merged)
-    card |= {"location": _public(config.location), "pseudonymise": key is not None}
-    card |= _facts(config, card, total, posts)
-    card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
-    write_json(run.data_card, card)
+    card = config.model_dump() | {"fingerprint": fingerprint, "pseudonymise": key is not None}
+    card |= {"location": _public(config.location)} | _account(total["counts"], merged)
+    write_json(run.data_card, card | _facts(config, card, total, posts))
     note(folder)
     return read_json(run.data_card)
 
@@ -226,16 +216,12 @@ def _new_tally():
     return {kind: Counter() for kind in ("counts", "authors", "people", "heard", "placeholders")}
 
 
-def _remove_leftovers(run, files):
-    """Remove what is of no part: of parts that the source has no longer, and of earlier versions.
-
-    Those versions kept parts, with the names in them, in the folder of the run.
-    """
+def _remove_leftovers(folder, files):
+    """Remove the files, with the names in them, of parts that the source has no longer."""
     names = {file.stem for file in files}
-    for path in parts_folder(run).glob("*.*"):
+    for path in folder.glob("*.*"):
         if path.name.partition(".")[0] not in names:
             path.unlink()
-    shutil.rmtree(run.folder / "collect", ignore_errors=True)
 
 
 def _names_to_mask(total, files, run_all):
@@ -248,14 +234,6 @@ def _names_to_mask(total, files, run_all):
     for path in letter_case:
         Path(path).unlink()
     return hidden
-
-
-def _open_parts(config):
-    """Return the parts of the source that a config names."""
-    options = dict(config.options)
-    if config.columns:
-        options["columns"] = config.columns
-    return sources.open_source(config.source, config.location, raw=config.raw, **options)
 
 
 def _account(read_counts, merge_counts):
@@ -292,7 +270,7 @@ def _facts(config, card, total, posts):
     texts = [text for (text,) in sample.project("text").fetchall()]
     known_words = personal_names.identifying_words(total["people"], total["heard"])
     facts["names_left"] = personal_names.share_with_names(texts, known_words)
-    return facts
+    return facts | {"sha256": file_fingerprint(posts)}
 
 
 def _read_part(part, file, *, config, origin, key):
@@ -339,10 +317,9 @@ def _clean_rows(frame, config, key, tally):
     """Return the cleaned posts of a frame as rows of PART; add to the tally in place."""
     pseudonym = pseudonymiser(key)
     # pseudonymised posts have no ids: an id of a public archive would lead back to the name
+    ids = [None] * len(frame)
     if key is None and "id" in frame:
         ids = frame["id"].to_numpy(object, na_value=None)
-    else:
-        ids = [None] * len(frame)
     columns = [frame[column].tolist() for column in sources.COLUMNS]
     rows = []
     for source_name, second, topic, text, post_id in zip(*columns, ids, strict=True):

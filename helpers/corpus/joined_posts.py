@@ -18,8 +18,6 @@ from ..core.artifacts import (
 from .posts_table import open_database, write_posts
 
 VERSION = 2  # raised when the same posts and settings give other documents
-# characters joined at a time: DuckDB must hold the strings that it joins in memory
-SLICE_CHARS = 200_000_000
 
 
 def join_posts(
@@ -85,41 +83,27 @@ def join_posts(
 
 
 def _join(connection, max_chars):
-    """Make the table ``documents`` of the view ``posts``, about SLICE_CHARS characters at a time.
-
-    The posts of an author are always joined in one go, even if they are more.
-    """
-    connection.execute("""
-        CREATE TABLE documents (author VARCHAR, time BIGINT, topic VARCHAR, text VARCHAR,
-                                posts BIGINT, characters BIGINT, used BIGINT, cut BOOLEAN)""")
-    slices = connection.execute(f"""
-        WITH sizes AS (SELECT author, sum(length(text)) AS size FROM posts GROUP BY author),
-        running AS (SELECT author, sum(size) OVER (ORDER BY author) // {SLICE_CHARS} AS slice
-                    FROM sizes)
-        SELECT min(author), max(author) FROM running GROUP BY slice ORDER BY slice""").fetchall()
-    for first_and_last_author in slices:
-        connection.execute(
-            f"""
-            INSERT INTO documents
-            WITH placed AS (
-                SELECT author, epoch(time)::BIGINT AS second, topic, text,
-                       coalesce(sum(length(text) + 1) OVER (
-                           PARTITION BY author, topic ORDER BY time, text, topic
-                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
-                       // {max_chars} AS number
-                FROM posts WHERE author BETWEEN ? AND ?),
-            joined AS (
-                SELECT author, min(second) AS second,
-                       topic,
-                       string_agg(text, chr(10) ORDER BY second, text, topic) AS whole,
-                       count(*) AS posts, sum(length(text))::BIGINT AS characters
-                FROM placed GROUP BY author, topic, number),
-            limited AS (SELECT *, left(whole, {max_chars}) AS part FROM joined)
-            SELECT author, second, topic, part, posts, characters,
-                   characters - (length(whole) - length(part)), length(whole) > length(part)
-            FROM limited""",
-            first_and_last_author,
-        )
+    """Make the table ``documents`` of the view ``posts``."""
+    connection.execute(f"""
+        CREATE TABLE documents AS
+        WITH placed AS (
+            SELECT author, epoch(time)::BIGINT AS second, topic, text,
+                   coalesce(sum(length(text) + 1) OVER (
+                       PARTITION BY author, topic ORDER BY time, text, topic
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+                   // {max_chars} AS number
+            FROM posts),
+        joined AS (
+            SELECT author, min(second) AS second,
+                   topic,
+                   string_agg(text, chr(10) ORDER BY second, text, topic) AS whole,
+                   count(*) AS posts, sum(length(text))::BIGINT AS characters
+            FROM placed GROUP BY author, topic, number),
+        limited AS (SELECT *, left(whole, {max_chars}) AS part FROM joined)
+        SELECT author, second AS time, topic, part AS text, posts, characters,
+               characters - (length(whole) - length(part)) AS used,
+               length(whole) > length(part) AS cut
+        FROM limited""")
 
 
 def _count(connection, min_chars):

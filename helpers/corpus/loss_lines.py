@@ -1,6 +1,5 @@
 """Say which reasons dropped many rows of a corpus, and what would do."""
 
-import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pandas as pd
 from ..cleaning.authors import joined_names
 from ..core.messages import printable
 from ..sources import table
-from ..sources.table_columns import SHORTENED
 
 MAX_SILENT_SHARE = 0.05  # of the rows; a reason that dropped more is said
 DROPPED = "dropped_"  # begins the names of a data card's counts of dropped rows
@@ -19,28 +17,14 @@ TRUNCATED_FILE = "dropped_truncated_file"
 BROKEN_ROW = "dropped_broken_row"
 PLACEHOLDER_AUTHOR = "dropped_placeholder_author"  # one of the names may be a member's
 ROWS_IN_QUOTES = "note_rows_in_quotes"
-JOINED_NUMBERS = "note_joined_numbers"
 NAME_FORMS = "note_name_forms"  # where these are several people, they have become one
 DATA_CARD = Path(__file__).with_name("data_card.csv")
 COLUMN_REASONS = {"empty_author": "author", "empty_text": "text", "bot": "author"}
 ISO_DATES = (
-    "Day and month are not guessed: write dates as 2024-02-13 10:00, or go without times "
-    '(--time none, in notebook 01 {"time": None}).'
-)
-EXCEL_DAYS = re.compile(r"[34]\d{4}(?:[.,]\d+)?")  # days since 1900: 1982 to 2036
-EXCEL_DATES = (
-    "Excel counts days so: give the column the format yyyy-mm-dd hh:mm in Excel, and save it again."
-)
-SHORTENED_TIME = (
-    "A spreadsheet shortened these numbers to days or months: give the column the format 0, "
-    "without decimals, and save it again; or go without times (--time none, in notebook 01 "
-    '{"time": None}).'
-)
-# numbers that :func:`helpers.sources.table_columns.unix_seconds` takes for ids
-LONG_NUMBER = re.compile(r"\d{16,20}(?:\.0+)?|\d\.\d+[eE]\+1[6-9]")
-LONG_DATES = (
-    "So long a number may be the id of a post, which is no time: name the column of the times with "
-    "--time. If it counts nanoseconds, write it as a date such as 2024-02-13 10:00."
+    "Day and month are not guessed, Excel's numbers of days and numbers that a spreadsheet "
+    "shortened are no times, and a long number may be an id: write dates as 2024-02-13 10:00 (in "
+    "Excel by the format yyyy-mm-dd hh:mm), name another column, or go without times (--time none, "
+    'in notebook 01 {"time": None}).'
 )
 REMEDIES = {
     "broken_json": "Write one JSON object a line.",
@@ -90,11 +74,6 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
                 f"{number:,} names differ from another one only in case, spaces, unseen marks or "
                 f"form, and count as one account with it, such as {examples}. If they are several "
                 "people, give each another name."
-            )
-        elif name == JOINED_NUMBERS and number:
-            lines.append(
-                f"{number:,} rows have an author such as 12.0, who counts as one with 12. If these "
-                "are two people, give one of them another name."
             )
         elif name == ROWS_IN_QUOTES:
             lines.append(
@@ -150,15 +129,8 @@ def _table_words(reason, words, location, columns):
     if reason == "bad_time":
         column = columns.get("time", "time")
         value = printable(table.bad_time(location, column))[:MAX_VALUE_CHARS]
-        remedy = ISO_DATES
-        if EXCEL_DAYS.fullmatch(value):
-            remedy = EXCEL_DATES
-        elif re.fullmatch(SHORTENED, value):
-            remedy = SHORTENED_TIME
-        elif LONG_NUMBER.fullmatch(value):
-            remedy = LONG_DATES
         if value:
-            return f'the time in column {column!r} cannot be read, such as "{value}". {remedy}'
+            return f'the time in column {column!r} cannot be read, such as "{value}". {ISO_DATES}'
         return f"column {column!r} has no time there. {NO_TIMES}"
     if reason in COLUMN_REASONS:
         kind = COLUMN_REASONS[reason]

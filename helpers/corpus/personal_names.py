@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from ..cleaning.salutations import PERSON
 from ..cleaning.text import EVERYDAY
-from ..core.artifacts import make_private
 
 # the words of each name, in lower case, and whether its words must be capitalised to be masked
 MaskedNames = dict[tuple[str, ...], bool]
@@ -116,7 +115,6 @@ def count_letter_case(words: list[str], part: Path) -> str:
             FROM words WHERE name IN (FROM name_words) GROUP BY 1""",
             params={"part": str(part), "word": COUNTED_WORD},
         ).write_parquet(table)
-    make_private(table)
     return table
 
 

@@ -66,8 +66,7 @@ def describe_overlap(run: str, split: str, queries: Samples, train: store.TokenS
     """
     names = queries.store.author_names()
     accounts = {same_author(names[author]) for author in queries.authors}
-    training_accounts = {same_author(name) for name in train.author_names()}
-    in_both = accounts & training_accounts
+    in_both = accounts & {same_author(name) for name in train.author_names()}
     guest, _ = _guest_and_split(split)
     if guest not in ("", run) and not (in_both and _name_alike(run, guest)):
         return "not known (the two runs may name accounts differently)"
@@ -76,12 +75,11 @@ def describe_overlap(run: str, split: str, queries: Samples, train: store.TokenS
 
 def _name_alike(run, guest):
     """Return whether a name in one run is that of the same account in the other one."""
-    card = read_json(paths.Run(run).data_card)
-    guest_card = read_json(paths.Run(guest).data_card)
+    cards = [read_json(paths.Run(name).data_card) for name in (run, guest)]
     compared = ["source", "pseudonymise"]
-    if card["source"] in (*sources.NAMED_BY_ARCHIVE, "table"):
+    if cards[0]["source"] in (*sources.NAMED_BY_ARCHIVE, "table"):
         compared.append("location")
-    return all(card.get(key) == guest_card.get(key) for key in compared)
+    return all(cards[0].get(key) == cards[1].get(key) for key in compared)
 
 
 def _guest_and_split(name):

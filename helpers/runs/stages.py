@@ -17,7 +17,6 @@ import subprocess
 import sys
 import time
 import typing
-from collections import Counter, defaultdict
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,8 +25,9 @@ from pathlib import Path
 from ..core import artifacts, paths, progress, results
 from ..core.messages import DISK_FULL, disk_full, printable, readable_file, run_command
 from ..core.parameters import check, read_parameter_file, unknown
-from .imports import used_modules
 
+# "from helpers.encoders import ..." in a notebook, "from ..encoders.base import ..." in a module
+USED_ROOM = re.compile(r"^\s*from (?:helpers\.|\.\.)(?: import )?(\w+)", re.M)
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')  # ensure(run, "01_collect" ...
 LINE_SECONDS = 60  # time between two lines about the stages that run
 TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
@@ -92,21 +92,14 @@ class Stage:
         if not artifacts.verify_checksum(self.output):
             return False
         folder = paths.Run(self.run).folder
-        sizes = defaultdict(set)  # a later stage may have written a file again
-        for record in self.record.parent.glob("*.json"):
-            for name, size in _made(record).items():
-                sizes[name].add(size)
-        files = {name: folder / name for name in _made(self.record)}
-        return all(
-            path.is_file() and path.stat().st_size in sizes[name] for name, path in files.items()
-        )
+        return all((folder / name).is_file() for name in _made(self.record))
 
 
 def _made(record):
-    """Return the sizes of files in a record; {} where it is missing or damaged."""
+    """Return the files that a stage made, by its record; none where it is missing or damaged."""
     with suppress(ValueError):
         return artifacts.read_json(record)["made"]
-    return {}
+    return []
 
 
 def read_stages(run: str) -> list[Stage]:
@@ -125,8 +118,6 @@ def read_stages(run: str) -> list[Stage]:
     for path in _parameter_files(run):
         notebook, _, variant = path.stem.partition(".")
         where = f"params/{run}/{path.name}"
-        if path.suffix != ".yaml":
-            raise ValueError(f"{where}: rename it to {path.stem}.yaml")
         if variant and notebook not in values_of_notebook:
             raise ValueError(f"{where} is a variant of {notebook}.yaml, which does not exist")
 
@@ -141,24 +132,41 @@ def read_stages(run: str) -> list[Stage]:
             if stage.notebook != notebook and not stage.notebook.startswith("00_")
         ]
         code = "\n".join(cell.source for cell in cells)
-        made_from = (code, used_modules(code), parameters, _location_stats(parameters), earlier)
+        made_from = (code, _used_rooms(code), parameters, _location_stats(parameters), earlier)
         fingerprint = artifacts.fingerprint_of(made_from)
         needs = tuple(ENSURED.findall(code))
         stages_of_run.append(Stage(run, path.stem, parameters, fingerprint, needs))
     return stages_of_run
 
 
+def _used_rooms(code):
+    """Return a hash of each room that code imports, directly or through others, by its name.
+
+    The room ``runs`` is left out: how notebooks are run and shown does not change what they find.
+    """
+    names = USED_ROOM.findall(code)
+    used_rooms = {}
+    while names:
+        name = names.pop()
+        if name != "runs" and name not in used_rooms:
+            files = sorted((paths.PACKAGE / name).glob("*.*"))
+            used_rooms[name] = [artifacts.file_fingerprint(path) for path in files]
+            for path in files:
+                if path.suffix == ".py":
+                    names += USED_ROOM.findall(path.read_text("utf-8"))
+    return used_rooms
+
+
 def _parameter_files(run):
     """Return the YAML files of a run's stages, sorted by notebook and variant."""
     paths.check_checkout()
     folder = paths.PARAMS / paths.Run(run).name
-    files = sorted(folder.glob("*.y*ml"), key=lambda path: path.stem.partition("."))
+    files = sorted(folder.glob("*.yaml"), key=lambda path: path.stem.partition("."))
     if not files:
         runs = sorted(path.name for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")))
         raise ValueError(
-            f"no run {run!r}: params/{run}/ holds no YAML file. The runs are: "
-            f"{', '.join(runs) or 'none'}. For a new one, copy params/demo to params/{run} and "
-            "edit it."
+            f"no run {run!r}: params/{run}/ holds no YAML file. The runs are: {', '.join(runs)}. "
+            f"For a new one, copy params/demo to params/{run} and edit it."
         )
     return [path for path in files if ".gpu" not in path.stem]
 
@@ -225,7 +233,6 @@ def execute(stage: Stage) -> None:
     with artifacts.lock(stage.output.with_name(f".{stage.name}.lock"), stage.name):
         if stage.is_current:
             return
-        _remove_broken_sets(stage)
         stage.record.unlink(missing_ok=True)  # so that a killed stage does not count as current
         notes = stage.output.with_suffix(".made")
         notes.write_text("")
@@ -274,17 +281,6 @@ def _execute_notebook(stage):
         running.unlink(missing_ok=True)
 
 
-def _remove_broken_sets(stage):
-    """Remove its JSON files beside and above a lost one, by which code takes a set for whole."""
-    folder = paths.Run(stage.run).folder
-    files = [folder / name for name in _made(stage.record)]
-    single_files = (stage.output.parent, paths.Run(stage.run).results)
-    lost = [path for path in files if not path.exists() and path.parent not in single_files]
-    for path in files:
-        if path.suffix == ".json" and any(file.is_relative_to(path.parent) for file in lost):
-            path.unlink(missing_ok=True)
-
-
 def failure(error: Exception) -> str:
     """Return a few lines that say where and why the execution of a notebook stopped."""
     where = "outside of its cells"
@@ -296,8 +292,6 @@ def failure(error: Exception) -> str:
         traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).splitlines()
         # the name of the error is in the first line already
         lines = [line for line in traceback if line.strip() and not line.startswith(error.ename)]
-    elif type(error).__name__ == "DeadKernelError":
-        where += " (often: out of memory)"
     if DISK_FULL.search(reason):
         return f"{where}: {disk_full(reason)}"
     return "\n  ".join([f"{where}: {reason}", *lines[-TRACEBACK_LINES:]])
@@ -329,24 +323,17 @@ def ensure(run: str, notebook: str, path: str | Path) -> None:
     notebook : str
         name of the notebook without ``.ipynb``
     path : str or Path
-        the file or folder, inside the run's folder; if it exists, nothing is done
+        the file or folder; if it exists, nothing is done
 
     Raises
     ------
     ValueError
-        on an unknown run or notebook, on a path outside of the run's folder (such as one
-        with ``..``), and where the notebook has run but did not make ``path``
+        on an unknown run or notebook, and where the notebook has run but did not make ``path``
     StageFailed
         where a notebook fails
     """
     path = Path(path)
-    folder = paths.Run(run).folder
     shown_path = paths.display_path(path)
-    if not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder)):
-        raise ValueError(
-            f"{shown_path} is outside of {paths.display_path(folder)}: "
-            "use a name without '..' and '/'"
-        )
     if path.exists():
         return
     chosen = [stage for stage in read_stages(run) if stage.notebook == notebook]
@@ -362,9 +349,8 @@ def ensure(run: str, notebook: str, path: str | Path) -> None:
 def run_stages(todo: list[Stage], jobs: int = 1) -> None:
     """Run the stages that are not current, none before the notebooks that it needs.
 
-    Notebooks that most stages need go first, so that no core is idle at the end. One line is
-    printed per stage, also for current ones. After a failure no stage is started; those that run
-    are waited for, and the error is raised then.
+    One line is printed per stage, also for current ones. After a failure no stage is started; those
+    that run are waited for, and the error is raised then.
 
     Parameters
     ----------
@@ -378,10 +364,7 @@ def run_stages(todo: list[Stage], jobs: int = 1) -> None:
     StageFailed
         where a notebook fails
     """
-    needed = Counter()
-    for stage in todo:
-        needed.update(stage.needs)
-    waiting = sorted(todo, key=lambda stage: needed[stage.notebook], reverse=True)
+    waiting = list(todo)
     running = {}
     done = []
     pool = ThreadPoolExecutor(jobs)  # not closed on Ctrl-C

@@ -10,11 +10,10 @@ import pandas as pd
 from jinja2 import Template
 from pandas.io.formats.style import Styler
 
-from ..core.names import GLOSSARY, explain, label
+from ..core.names import GLOSSARY, label
 from ..core.paths import Run
 from ..core.results import (
     INTERVAL,
-    KEY,
     format_interval,
     names_of_models,
     read_results,
@@ -80,7 +79,9 @@ def folded(title: str, frame: pd.DataFrame) -> "HTML":  # noqa: F821
     return HTML(f"<details><summary>{escape(title)}</summary>{table}</details>")
 
 
-def readable(frame: pd.DataFrame, hide: tuple[str, ...] = ()) -> pd.DataFrame:
+def readable(
+    frame: pd.DataFrame, hide: tuple[str, ...] = (), names: dict[str, str] | None = None
+) -> pd.DataFrame:
     """Replace the identifiers of a table of results by words.
 
     Parameters
@@ -89,12 +90,14 @@ def readable(frame: pd.DataFrame, hide: tuple[str, ...] = ()) -> pd.DataFrame:
         result of :func:`helpers.core.results.wide_results`
     hide : tuple of str
         columns to leave out; those that the table lacks are ignored
+    names : dict, optional
+        name of each model; by default those of the table's rows
 
     Returns
     -------
     The table with the name of the system in a first column, in place of ``model`` and ``label``.
     """
-    names = names_of_models(frame)
+    names = names or names_of_models(frame)
     words = frame.drop(columns=[name for name in ("model", "label", *hide) if name in frame])
     words.insert(0, "system", frame["model"].map(names))
     if "split" in words:
@@ -126,11 +129,9 @@ def results_html(files: Run, **about: object) -> str:
     return Template(template, autoescape=True).render(
         pick=partial(_pick, rows),
         tables=list(_tables(results)),
-        stale=len(read_results(files, stale=True).drop_duplicates(KEY)),
         claims=verdicts(results).to_dict("records"),
         interval=format_interval,
         label=label,
-        explain=explain,
         glossary=GLOSSARY,
         words=WORDS,
         agree=AGREE,
@@ -146,17 +147,14 @@ def _pick(rows: list[dict], **cells: object) -> list[dict]:
 
 def _tables(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield a title and a table of text for the models, then the differences, of each protocol."""
-    names = dict(zip(results["model"], results["label"]))
-    signs = results["base"].ne("").map({True: "+", False: ""})
-    results = results.assign(sign=signs)
+    results = results.assign(sign=results["base"].ne("").map({True: "+", False: ""}))
     results["shown"] = [format_interval(*cell) for cell in results[[*INTERVAL, "sign"]].to_numpy()]
     for (protocol, sign), rows in sorted(results.groupby(["protocol", "sign"]), key=_order):
         table = wide_results(rows, protocol, "shown").astype(object)
         title = label(protocol)
         if sign:
             title += ": differences from base"
-            table["base"] = [names.get(base) or label(base) for base in table["base"]]
-        table = readable(table)
+        table = readable(table, names=names_of_models(results))
         yield title, table.where(table.notna(), "").astype(str)
 
 

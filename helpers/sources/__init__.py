@@ -56,7 +56,7 @@ SOURCES = (
 INVENTED = ("demo",)
 # sources in whose archives one name is not the same author: invented people, numbers of authors
 NAMED_BY_ARCHIVE = (*INVENTED, "mud")
-FRAME_ROWS = 10_000  # most rows of one frame
+FRAME_ROWS = 2000  # most rows of one frame: a text may have 20,000 characters
 
 
 @dataclass(frozen=True)
@@ -204,12 +204,7 @@ def source_files(
     return by_name
 
 
-def row_part(
-    name: str,
-    rows: Callable[[Counter], Iterable[tuple | str]],
-    stamp: str = "",
-    max_rows: int = FRAME_ROWS,
-) -> Part:
+def row_part(name: str, rows: Callable[[Counter], Iterable[tuple | str]], stamp: str = "") -> Part:
     """Return a part whose posts come one by one.
 
     Parameters
@@ -220,10 +215,8 @@ def row_part(
         called with a Counter of drops, yields what :func:`as_frames` takes
     stamp : str
         hash of the part's files, see :class:`Part`
-    max_rows : int
-        most rows of one frame
     """
-    return Part(name, lambda drops: as_frames(rows(drops), drops, max_rows), stamp)
+    return Part(name, lambda drops: as_frames(rows(drops), drops), stamp)
 
 
 def file_parts(
@@ -244,9 +237,7 @@ def file_parts(
     ]
 
 
-def as_frames(
-    rows: Iterable[tuple | str], drops: Counter, max_rows: int = FRAME_ROWS
-) -> Iterator[pd.DataFrame]:
+def as_frames(rows: Iterable[tuple | str], drops: Counter) -> Iterator[pd.DataFrame]:
     """Yield posts as frames; count the dropped records by reason.
 
     A post whose author, topic or text is blank is dropped as "empty". Lone surrogates of an author
@@ -259,11 +250,9 @@ def as_frames(
         (str) why it is dropped; all posts have equally many values
     drops : Counter
         number of dropped records by reason, increased in place
-    max_rows : int
-        most rows of one frame
     """
     posts = _posts(rows, drops)
-    while frame_rows := list(islice(posts, max_rows)):
+    while frame_rows := list(islice(posts, FRAME_ROWS)):
         columns = [*COLUMNS, "id", "names"][: len(frame_rows[0])]
         yield pd.DataFrame(frame_rows, columns=columns).astype({"time": "int64"})
 

@@ -46,7 +46,7 @@ PARTS = 6  # most parts
 STYLE_STRENGTH = 0.87  # how far apart the authors' styles lie; calibrated on the tests
 # shortest time that an author posts, as a share of the span, even if it began before the span
 MIN_STAY = 0.12
-OPTIONS = {"seed": int, "authors": int, "topics": int, "topic_giveaway": float}
+OPTIONS = {"authors": int, "topics": int, "topic_giveaway": float}
 BOUNDS = {"authors": (2, 10**6), "topics": (2, len(TOPICS)), "topic_giveaway": (0, 1)}
 # appended to two posts, to test that pages escape what posts hold
 HOSTILE_TAIL = " <script>alert(1)</script>"
@@ -91,7 +91,8 @@ def parts(
     """
     if location:
         raise ValueError(f"source 'demo' is generated: location must be empty, not {location!r}")
-    _check_options(seed=seed, authors=authors, topics=topics, topic_giveaway=topic_giveaway)
+    options = {"authors": authors, "topics": topics, "topic_giveaway": topic_giveaway}
+    check({"__annotations__": OPTIONS} | options, **BOUNDS)
     if not posts >= 5 * authors:
         raise ValueError(f"posts must be at least five per author ({5 * authors}), not {posts!r}")
 
@@ -108,11 +109,6 @@ def parts(
         rows = partial(_rows, numbers.tolist(), ends, hostile_posts, (seed, topics, topic_giveaway))
         demo_parts.append(row_part(name, rows))
     return demo_parts
-
-
-def _check_options(**options):
-    """Raise ValueError where an option has a wrong type or is out of range."""
-    check({"__annotations__": OPTIONS} | options, **BOUNDS)
 
 
 def style_truth(
@@ -132,13 +128,7 @@ def style_truth(
         g: with 0 all authors have the same mixture of topics, with 1 each has nearly one topic
         alone; in between mixtures are sampled from a Dirichlet distribution about the common
         mixture with concentration ``13 (1 - g) / g``
-
-    Raises
-    ------
-    ValueError
-        An option is out of range.
     """
-    _check_options(seed=seed, authors=authors, topics=topics, topic_giveaway=topic_giveaway)
     return pd.DataFrame(
         [_author_habits(number, seed, topics, topic_giveaway) for number in range(authors)]
     )

@@ -1,30 +1,21 @@
 """Histories of git repositories: a commit message is a post, an address is an account.
 
-Repositories are cloned below ``data/``, whole or not at all; archives of other sources, too.
-
-People change their addresses, so a history also says which accounts are one person's, see
-:func:`people`. No encoder may see that. The topic is the folder in which most of a commit's files
-lie. Nothing of a repository is executed: its settings could name programs.
+The topic is the folder in which most of a commit's files lie. Nothing of a repository is executed:
+its settings could name programs.
 """
 
 import os
 import re
 import secrets
 import subprocess
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Iterator
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
-import pandas as pd
-from scipy.cluster.hierarchy import DisjointSet
-
-from ..cleaning.authors import is_placeholder
 from ..cleaning.code_lines import NAMED_PERSON, without_trailers
-from ..cleaning.text import FIRST_NAMES, USER_NUMBER, is_bot, normalise_unicode
-from ..core import paths
-from ..core.artifacts import atomic_write, fingerprint_of
-from . import Part, as_list, row_part
+from ..cleaning.text import is_bot, normalise_unicode
+from . import Part, as_list, existing_path, row_part
 from .table_columns import EARLIEST, LATEST
 
 # fields of a commit, as `git log --format` names them
@@ -37,32 +28,14 @@ FIELDS = {
     "time": "%at",
     "message": "%B",
 }
-# "https://github.com/jd/archive", "git@github.com:jd/archive", "github.com/jd/archive"
-GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
-CLONE_SECONDS = 4 * 3600  # longest time of a clone
-MAX_CLONE_BYTES = 1 << 32  # largest folder of a clone
-ADVICE = "clone it yourself and name the folder"
 # settings of a repository could start programs or use the network
 SAFE = ["-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-c", "log.showSignature=false"]
-# no prompt: a private or misspelt address must fail, not wait for a password
-SAFE_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
+SAFE_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_PAGER": "cat"}
 LOG = ["log", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--encoding=UTF-8"]
-BLOCK_BYTES = 1 << 18  # bytes read at a time
-MAX_FIELD_BYTES = 1 << 20  # of a longer message or name only the first bytes are read
-MAX_FILES = 1000  # files of a commit that decide its topic
 
 # where another commit was copied from: "(cherry picked from commit 0a1b)", "backported from ..."
 COPIED = re.compile(r"^[ \t]*\(?(?:cherry[- ]picked|back-?ported) from\b", re.I | re.M)
 REVERTED = re.compile(r"^[ \t]*(?:revert\b|this reverts commit\b)", re.I | re.M)
-# words of names and of addresses that stand for a task or a machine, not for a person
-ROLES = set(
-    "account admin administrator backup build centos ci cloud contact debian default demo dev "
-    "devel developer developers devstack docker ec2 email fedora git github gitlab hello home info "
-    "jenkins linux localhost mail me name office openstack ops owner postgres public release "
-    "releases root security server service stack staff super support sys system team test tester "
-    "ubuntu user username vagrant web webmaster work zuul".split()
-)
-MIN_LOCAL_PART = 5  # letters and digits: "jd@a.org" and "jd@b.org" are often two people
 
 
 def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> list[Part]:
@@ -78,8 +51,7 @@ def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> li
     Parameters
     ----------
     location : str or list of str
-        clones, bare or not, or addresses of repositories (cloned once, with their history, into
-        ``data/clones/``)
+        folders of repositories, as ``git clone`` makes them, bare or not
     depth : int
         number of folders in a topic, beside the project; 0 for the project alone
     raw : bool
@@ -94,161 +66,20 @@ def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> li
         raise ValueError(f"git: depth is {depth}: a number from 0 to 9")
     return [
         row_part(name, partial(_rows, name, root, depth, raw), _head(root))
-        for name, root in _repositories(location).items()
+        for name, root in repositories(location).items()
     ]
 
 
-def repository_folder(kind: str, place: str | Path, history: bool = False) -> Path:
-    """Return the folder at a place: that of a path, or of a clone of a git repository.
-
-    An earlier clone is reused. Clones lie in ``clones/`` in the folder of
-    :func:`helpers.core.paths.data`.
-
-    Parameters
-    ----------
-    kind : str
-        name of the source, for the error message
-    place : str or Path
-        path of a folder, or address of a repository
-    history : bool
-        clone all commits and folders but no file; by default the files of the last commit only
-
-    Raises
-    ------
-    ValueError
-        There is no such folder, git is missing, the repository cannot be cloned (the message holds
-        git's error), or it is larger than MAX_CLONE_BYTES.
-    """
-    url = str(place)
-    if not GIT_URL.match(url):
-        folder = paths.resolve(place)
-        if not folder.is_dir():
-            raise ValueError(f"{kind}: {place} is not a folder or the address of a git repository")
-        return folder
-
-    words = re.split(r"[/:]+", re.sub(r"\.git/*$|/+$", "", url))
-    name = re.sub(r"[^\w.-]", "-", "-".join(words[-2:])).strip(".-")
-    # many archives are called "archive": the hash of the address keeps them apart
-    folder = paths.data() / "clones" / f"{name}-{fingerprint_of(url)[:6]}"
-    if history:
-        folder = folder.with_name(f"{folder.name}.git")
-    if folder.is_dir():
-        shown_folder = paths.display_path(folder)
-        print(f"reusing the clone of {url} in {shown_folder} (remove it to fetch anew)")
-        return folder
-    if url.startswith(("github.com/", "www.github.com/")):
-        url = f"https://{url}"
-    print(f"cloning {url} into {paths.display_path(folder)}")
-    with atomic_write(folder) as partial_folder:
-        _clone(url, partial_folder, history)
-    return folder
-
-
-def _clone(url, folder, history):
-    """Clone a repository into a folder, of limited time and size."""
-    extent = ["--depth", "1"]
-    if history:
-        extent = ["--bare", "--filter=blob:none"]
-    try:
-        done = _run("clone", "--quiet", *extent, "--", url, str(folder))
-    except subprocess.TimeoutExpired:
-        raise ValueError(f"cloning {url} took {CLONE_SECONDS:,} seconds; {ADVICE}") from None
-    if done.returncode:
-        reason = done.stderr.decode("utf-8", "replace").strip()[-500:]
-        raise ValueError(f"git could not clone {url}: {reason}")
-    if sum(path.lstat().st_size for path in folder.rglob("*")) > MAX_CLONE_BYTES:
-        raise ValueError(f"{url} is larger than {MAX_CLONE_BYTES:,} bytes; {ADVICE}")
-
-
-def people(location: str | list[str]) -> pd.DataFrame:
-    """Say which addresses of some histories are one person's.
-
-    Two addresses are one person's where a ``.mailmap`` says so, where both were used with one full
-    name, or where they agree before the @ in more than a first name, a last name or a role. Names
-    such as "Your Name" and "root", and addresses such as root@localhost, join nobody. Who shares a
-    last name and nothing else is undecided: such pairs are neither one person nor two.
-
-    Parameters
-    ----------
-    location : str or list of str
-        as in :func:`parts`; all histories are joined
-
-    Returns
-    -------
-    One row per address, sorted, with the columns ``author`` (the address as :func:`parts` has it),
-    ``person`` (a number) and ``surname`` (the last name in lower case, "" where there is none).
-    """
-    people = DisjointSet()
-    names = defaultdict(set)  # of each address, in lower case
-    for root in _repositories(location).values():
-        for commit in _commits(root):
-            address = _address(commit["address"])
-            mapped_address = _address(commit["mapped_address"])
-            name = normalise_unicode(commit["mapped_name"]).casefold()
-            if address:
-                names[address].add(" ".join(name.split()))
-                _join(people, address, mapped_address)
-
-    full_names = {address: set(filter(_is_full_name, names[address])) for address in names}
-    words_of_names = set(" ".join(chain.from_iterable(full_names.values())).split())
-    for address, names_of_address in full_names.items():
-        if _is_shared(address, names_of_address):
-            continue
-        for name in names_of_address:
-            _join(people, address, f"{name}\0name")
-        local_part = _local_part(address)
-        if local_part and local_part not in words_of_names:
-            _join(people, address, f"{local_part}\0local")
-
-    table = pd.DataFrame({"author": sorted(names)})
-    table["person"], _ = pd.factorize(table["author"].map(people.__getitem__))
-    table["surname"] = table["author"].map(names).map(_surname)
-    return table
-
-
-def _join(people, address, key):
-    """Make an address one person's with all that have the key, in place."""
-    people.add(address)
-    people.add(key)
-    people.merge(address, key)
-
-
-def _is_shared(address, full_names):
-    """Return whether an address stands for a task or a machine, or for a bot."""
-    is_role = address.partition("@")[0] in ROLES
-    return is_role and len(full_names) > 1 or is_bot(address) or is_placeholder(address)
-
-
-def _address(text):
+def address_of(text: str) -> str:
+    """Return an address of a commit as the posts table has it."""
     return normalise_unicode(text).strip().lower()
 
 
-def _is_full_name(name):
-    """Return whether a name in lower case has several words, and is one person's."""
-    words = set(name.split())
-    return len(words) > 1 and not words <= ROLES and not is_placeholder(name) and not is_bot(name)
-
-
-def _local_part(address):
-    """Return what stands before the @, without dots, where few people share it; else None."""
-    name = USER_NUMBER.sub("", address).partition("@")[0].partition("+")[0]
-    local_part = re.sub(r"[\W_]", "", name)
-    if len(local_part) < MIN_LOCAL_PART or local_part in ROLES | FIRST_NAMES:
-        return None
-    return local_part
-
-
-def _surname(names):
-    """Return the last word of the longest of an address's names, "" where it has one word."""
-    words = max(sorted(names), key=len).split()
-    return words[-1] if len(words) > 1 else ""
-
-
-def _repositories(location):
+def repositories(location: str | list[str]) -> dict[str, Path]:
     """Return the folder of each repository, by name; ValueError where one holds no commit."""
     repositories = {}
     for place in as_list(location):
-        root = repository_folder("git", place, history=True)
+        root = existing_path("git", place)
         name = Path(re.sub(r"(?:/\.git|\.git)/*$", "", str(place))).name
         if name in repositories:
             raise ValueError(f"git: two repositories are called {name}; rename one folder")
@@ -258,12 +89,10 @@ def _repositories(location):
 
 
 def _run(*words):
-    """Return how a command of git ended, with its output; it never waits for a password."""
+    """Return how a command of git ended, with its output."""
     environment = os.environ | SAFE_ENVIRONMENT
     try:
-        return subprocess.run(
-            ["git", *words], capture_output=True, timeout=CLONE_SECONDS, env=environment
-        )
+        return subprocess.run(["git", *words], capture_output=True, env=environment)
     except FileNotFoundError:
         raise ValueError("reading a repository needs git, which is not installed") from None
 
@@ -277,56 +106,34 @@ def _head(root):
     return answer.stdout.decode().strip()
 
 
-def _commits(root):
-    """Yield the commits of a history as dicts: FIELDS, and ``files``, a list of paths."""
+def commits(root: Path) -> Iterator[dict]:
+    """Yield the commits of a history as dicts: FIELDS, and ``files``, a list of paths.
+
+    The history is held in memory. Bytes that are not UTF-8 are read as cp1252.
+    """
     # no commit holds this line of random digits, so nothing in a message can look like a commit
     marker = secrets.token_hex(16)
-    form = "%x00".join(["", marker, *FIELDS.values(), ""])
-    command = ["git", "-C", str(root), *SAFE, *LOG, f"--format={form}", "HEAD"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, env=os.environ | SAFE_ENVIRONMENT, **pipes) as process:
-        values = []  # of a commit; before the first one git prints an empty field
-        for field in chain(_fields(process.stdout), [marker]):
-            if field == marker:
-                if len(values) > 1:
-                    yield _commit(values)
-                values = []
-            elif len(values) < len(FIELDS) + MAX_FILES:
-                values.append(field)
-    if process.returncode:
+    form = "%x00".join([marker, *FIELDS.values(), ""])
+    log = _run("-C", str(root), *SAFE, *LOG, f"--format={form}", "HEAD")
+    if log.returncode:
         raise ValueError(
             f"git: the history of {root.name} is damaged or not complete: `git fsck` says where"
         )
-
-
-def _commit(values):
-    """Return a commit as a dict of its fields, and its files, between which empty values stand."""
-    commit = dict(zip(FIELDS, values))
-    files = [value.strip("\n") for value in values[len(FIELDS) :]]
-    commit["files"] = [file for file in files if file]
-    return commit
-
-
-def _fields(stream):
-    """Yield the fields that NUL bytes end, as text; bytes that are not UTF-8 are read as cp1252."""
-    pending = b""
-    while block := stream.read(BLOCK_BYTES):
-        *fields, pending = (pending + block).split(b"\0")
-        for field in fields:
-            yield field[:MAX_FIELD_BYTES].decode("utf-8", "cp1252")
-        pending = pending[:MAX_FIELD_BYTES]
-    yield pending.decode("utf-8", "cp1252")
+    for text in log.stdout.decode("utf-8", "cp1252").split(f"{marker}\0")[1:]:
+        values = text.split("\0")
+        files = [value.strip("\n") for value in values[len(FIELDS) :]]
+        yield dict(zip(FIELDS, values)) | {"files": list(filter(None, files))}
 
 
 def _rows(project, root, depth, raw, drops):
     """Yield a post, or the reason of its drop, for each commit of a repository."""
-    for commit in _commits(root):
+    for commit in commits(root):
         yield _row(commit, project, depth, raw, drops)
 
 
 def _row(commit, project, depth, raw, drops):
     """Return the values of the post that a commit is, or the reason why it is dropped."""
-    address = _address(commit["address"])
+    address = address_of(commit["address"])
     message = commit["message"]
     subject, _, body = message.strip().partition("\n")
     if len(commit["parents"].split()) > 1:

@@ -19,10 +19,10 @@ from ..cleaning.authors import escape_surrogates
 from ..cleaning.text import normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable
+from ..core.parameters import unknown
 from . import Part, as_list, existing_path, row_part, source_files
 from .text_rows import json_records
 
-FRAME_ROWS = 2000  # most rows of one frame: a text has some 20,000 characters
 # "pairs.jsonl" and "name.jsonl.gz", but no "truth.jsonl" or "name-answers.jsonl"
 PAIRS_FILE = re.compile(r"(?<!truth)(?<!answers)\.jsonl(?:\.(?:gz|bz2|xz|zst))?$")
 
@@ -83,9 +83,9 @@ def parts(
     if len({root.name for root in roots}) < len(roots):
         raise ValueError(f"pan: two of {', '.join(map(str, roots))} have the same name; rename one")
     keep_repeats = as_list(keep_repeats or [])
-    unknown = set(keep_repeats) - {root.name for root in roots}
-    if unknown:
-        raise ValueError(f"pan: keep_repeats names no location: {', '.join(sorted(unknown))}")
+    message = unknown(keep_repeats, [root.name for root in roots], "location in keep_repeats")
+    if message:
+        raise ValueError(f"pan: {message}")
     pan_parts = []
     for root in roots:
         for name, path in source_files("pan", root, _has_pairs).items():
@@ -96,7 +96,7 @@ def parts(
             truth_path = pan_truth_path(path)
             rows = partial(_rows, path, truth_path, file_name, root.name in keep_repeats)
             stamp = file_stats_fingerprint(path) + file_stats_fingerprint(truth_path)
-            pan_parts.append(row_part(file_name, rows, stamp, FRAME_ROWS))
+            pan_parts.append(row_part(file_name, rows, stamp))
     return pan_parts
 
 

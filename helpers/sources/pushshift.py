@@ -12,7 +12,7 @@ from hashlib import md5
 
 import msgspec
 
-from ..cleaning.text import QUOTE_LINE, is_bot, normalise_unicode
+from ..cleaning.text import is_bot, normalise_unicode
 from ..core.files import OPENERS
 from . import Part, file_parts, source_files
 from .table_columns import LATEST
@@ -22,13 +22,9 @@ SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")
 SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # dumps of titles and links, not comments
 DELETED = ("[deleted]", "[removed]")  # in place of an author or a text
 OPENING = 1_119_484_800  # 2005-06-23, when Reddit opened, in seconds UTC
-# a quoted line with the newline before it: a search for "^" would stop at every character
-QUOTE = re.compile("\n" + QUOTE_LINE.pattern.strip("^$"))
 # "- item" and "2. item"
 LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
 CODE_INDENT = ("    ", "\t")
-# a text that may hold quotes or code
-MARKED = re.compile(r"\A[\0- >]|\n[> \t]")
 
 
 class Comment(msgspec.Struct, gc=False):
@@ -68,17 +64,12 @@ def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -
     Raises
     ------
     ValueError
-        A location is missing, two files hold the same month, or share is not in (0, 1].
+        A location is missing, two files have the same name, or share is not in (0, 1].
     """
     if not 0 < share <= 1:
         raise ValueError(f"pushshift: share is {share}: it must be above 0, and 1 at most")
-    months = {}
-    for name, path in source_files("pushshift", location, _is_dump).items():
-        month = name.removesuffix(path.suffix)
-        if month in months:
-            raise ValueError(f"pushshift: {months[month]} and {path} hold the same month; keep one")
-        months[month] = path
-    return file_parts(months, partial(_rows, raw=raw, share=share))
+    files = source_files("pushshift", location, _is_dump)
+    return file_parts(files, partial(_rows, raw=raw, share=share))
 
 
 def _rows(path, drops, raw, share):
@@ -112,8 +103,9 @@ def _row(comment, raw, share):
     # "&amp;" last, because "&amp;gt;" stands for a typed "&gt;"
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     text = normalise_unicode(text)
-    if not raw and MARKED.search(text):
-        text = without_quotes(text)
+    if not raw:
+        # a spoiler ">!...!<" at the start of a line would pass for a quote
+        text = "\n".join(_without_code([_uncovered(line) for line in text.split("\n")]))
     return author, int(time), topic, text, comment.id
 
 
@@ -121,17 +113,6 @@ def _hash(text):
     """Return a number in [0, 1) that depends on a text alone."""
     digest = md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
     return int.from_bytes(digest[8:], "little") / 2**64
-
-
-def without_quotes(text: str) -> str:
-    """Return a comment without quoted lines, indented code and the marks of spoilers; may be empty.
-
-    Other markup stays: :func:`helpers.cleaning.text.clean_post` removes it for all sources.
-    """
-    # a spoiler ">!...!<" at the start of a line would pass for a quote
-    lines = [_uncovered(line) for line in text.split("\n")]
-    text = "\n".join(_without_code(lines))
-    return QUOTE.sub("\n", f"\n{text}").strip()
 
 
 def _without_code(lines):

@@ -8,10 +8,9 @@ ending, see :func:`helpers.sources.text_rows.csv_rows`. CSV and JSON lines may b
 start; bytes that are not UTF-8 are read as cp1252.
 """
 
-import re
 from collections import Counter
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ import pyarrow.parquet
 
 from ..cleaning.text import is_bot, is_notice
 from ..core.artifacts import file_stats_fingerprint
-from ..core.files import OPENERS, bare_path, check_readable, check_size
+from ..core.files import OPENERS, bare_path, check_readable
 from ..core.parameters import unknown
 from ..core.paths import resolve
 from . import COLUMNS, Part, as_list, source_files
@@ -29,17 +28,15 @@ from .table_columns import (
     TEXT,
     RoundedIds,
     is_blank,
-    joined_numbers,
     joined_texts,
     marked_rows,
     marks_rows,
-    text_bytes,
     unix_seconds,
     value_text,
 )
-from .text_rows import MAX_LINE_BYTES, csv_rows, json_records
+from .text_rows import csv_rows, json_records
 
-FRAME_ROWS = 50_000  # most rows of one frame
+FRAME_ROWS = 10_000  # most rows of one frame
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 # what to do with files of other endings
 REMEDIES = {
@@ -58,10 +55,6 @@ NO_COLUMNS = {
 FIRST_OBJECTS = 1000  # of JSON lines, which are looked at for the names of columns
 MAX_LISTED = 30  # names of columns in a message
 MAX_NAME_CHARS = 60  # of such a name
-# what no name of a column holds: control characters but tab and line ends
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-# how a dump of a database begins, which is no table
-SQL = re.compile(r"-- |/\*|(?:CREATE|DROP) TABLE |INSERT INTO |PRAGMA ", re.I)
 NO_TOPIC = "(no topic)"  # topic of a post whose topic is empty
 # errors for a file that cannot be read as its kind
 UNREADABLE = (ValueError, OSError, pa.ArrowException)
@@ -81,8 +74,7 @@ def parts(
     rounded_author, empty_text, notice, bad_time, bot, marked_bot, repost (a row counts under the
     first of these eight that fits). Noted: note_empty_topic, posts without a topic; note_cp1252,
     rows with bytes that are not UTF-8; note_rows_in_quotes, rows of a CSV file with a value that
-    seems to hold other rows; note_joined_numbers, rows whose author is a text such as "12.0", which
-    counts as the "12" of other rows.
+    seems to hold other rows.
 
     A column may mark posts of bots, or reposts of others, see
     :func:`helpers.sources.table_columns.marked_rows`.
@@ -127,7 +119,6 @@ def parts(
         raise ValueError(f"table: {location} holds no file that ends in {', '.join(KINDS)}")
     for path in files.values():
         _check_columns(path, _needed([*file_columns.values(), where]))
-        _check_no_objects(path, file_columns)
     return [
         Part(name, partial(_frames, file_columns, where, path), file_stats_fingerprint(path))
         for name, path in files.items()
@@ -216,9 +207,8 @@ def bad_time(location: str | list[str], column: str) -> str:
     for path in source_files("table", location, _kind).values():
         for batch in _batches(path, [column], Counter()):
             times = batch.column(column)
-            bad_times = times.filter(pa.array(unix_seconds(times) < 0))
-            for value in bad_times.to_pylist():
-                if value is not None and str(value).strip():
+            for value in times.filter(pa.array(unix_seconds(times) < 0)).to_pylist():
+                if str(value or "").strip():
                     return str(value)
     return ""
 
@@ -235,11 +225,9 @@ def first_line_of(location: str | list[str], reason: str) -> str:
     """
     for path in source_files("table", location, _kind).values():
         first_lines = {}
-        if _kind(path) != "csv":
-            continue
-        for _ in csv_rows(path, Counter(), first_lines):
-            if reason in first_lines:
-                break
+        if _kind(path) == "csv":
+            for _ in csv_rows(path, Counter(), first_lines):
+                pass
         if reason in first_lines:
             return f"line {first_lines[reason]:,} of {path.name}"
     return ""
@@ -304,19 +292,10 @@ def _file_columns(columns):
         raise ValueError(message)
     file_columns = {name: [name] for name in COLUMNS}
     for name, column in columns.items():
-        if not isinstance(column, list) or name == "time":
-            column = [column]
-        if not column or not all(_is_named(file_column, name) for file_column in column):
-            raise ValueError(f"table: name the file's column for {name!r}")
-        file_columns[name] = column
+        file_columns[name] = column if isinstance(column, list) else [column]
+    if None in file_columns["author"] + file_columns["text"]:
+        raise ValueError("table: name the file's columns for author and text")
     return file_columns
-
-
-def _is_named(file_column, name):
-    """Return whether a value may stand for a file's column: a name, or None for time and topic."""
-    if file_column is None:
-        return name in ("time", "topic")
-    return isinstance(file_column, str) and file_column != ""
 
 
 def _needed(columns):
@@ -340,9 +319,6 @@ def _frame(batch, columns, stem, drops, ids):
             frame[name] = unix_seconds(batch.column(file_columns[0]))
 
     bots = [author for author in frame["author"].dropna().unique() if is_bot(author)]
-    joined = sum(joined_numbers(batch.column(column)) for column in columns["author"])
-    if joined:
-        drops["note_joined_numbers"] += joined
     is_marked, is_repost = marked_rows(batch)
     faults = {
         "empty_author": is_blank(frame["author"]),
@@ -366,44 +342,15 @@ def _frame(batch, columns, stem, drops, ids):
 
 def _read_parquet(path, needed):
     """Yield batches with the needed columns of a Parquet file."""
-    metadata = pa.parquet.read_metadata(path)
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    check_size(path, sum(group.total_byte_size for group in groups))
-    n_bytes = 0
-    # as a dictionary, a long text that stands in many rows is in memory once; lists cannot be one
-    flat_columns = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
-    dictionaries = [column for column in needed if column in flat_columns]
-    options = {"read_dictionary": dictionaries, "page_checksum_verification": True}
-    with pa.parquet.ParquetFile(path, **options) as file:
-        for batch in file.iter_batches(FRAME_ROWS, columns=needed):
-            row_bytes = text_bytes(batch)
-            n_bytes += row_bytes.sum()
-            check_size(path, n_bytes)
-            frames = row_bytes.cumsum() // MAX_LINE_BYTES
-            begins = np.flatnonzero(np.diff(frames, prepend=-1))
-            for begin, end in pairwise([*begins, len(batch)]):
-                yield batch.slice(begin, end - begin)
+    with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        yield from file.iter_batches(FRAME_ROWS, columns=needed)
 
 
 def _tables(rows, needed):
-    """Yield rows as tables, which end at FRAME_ROWS rows or beyond MAX_LINE_BYTES characters."""
-    table_rows = []
-    n_chars = 0
-    for row in rows:
-        if len(table_rows) == FRAME_ROWS or n_chars > MAX_LINE_BYTES:
-            yield _table(table_rows, needed)
-            table_rows = []
-            n_chars = 0
-        table_rows.append(row)
-        n_chars += sum(len(value) for value in row if value)
-    if table_rows:
-        yield _table(table_rows, needed)
-
-
-def _table(rows, names):
-    """Return rows, of which there is at least one, as a table of text columns."""
-    columns = [pa.array(values, TEXT) for values in zip(*rows, strict=True)]
-    return pa.table(columns, names=names)
+    """Yield rows as tables of text columns, FRAME_ROWS rows at a time."""
+    while table_rows := list(islice(rows, FRAME_ROWS)):
+        columns = [pa.array(values, TEXT) for values in zip(*table_rows, strict=True)]
+        yield pa.table(columns, names=needed)
 
 
 def _check_columns(path, needed):
@@ -423,44 +370,13 @@ def _check_columns(path, needed):
             )
 
 
-def _check_no_objects(path, columns):
-    """Raise ValueError where an author or a topic is an object or a list of a file's column."""
-    for name in ("author", "topic"):
-        for column in columns[name]:
-            if column is not None and _holds_objects(path, column):
-                raise ValueError(
-                    f"table: the column {column!r} of {path.name}, for the {name}, holds objects "
-                    "or lists: write the field of them that names it, such as its id, into a "
-                    "column of its own, and name that column"
-                )
-
-
-def _holds_objects(path, column):
-    """Return whether a column holds objects or lists; of JSON lines its first 1,000 rows count."""
-    if _kind(path) == "csv":
-        return False
-    if _kind(path) == "parquet":
-        return pa.types.is_nested(pa.parquet.read_schema(path).field(column).type)
-    posts = list(islice(json_records(path, dict, Counter()), FIRST_OBJECTS))
-    n_objects = sum(isinstance(post.get(column), dict | list) for post in posts)
-    return 2 * n_objects > len(posts)
-
-
 def _column_names(path):
     """Return the names of a file's columns, which may be none."""
     kind = _kind(path)
     if kind == "parquet":
         return pa.parquet.read_schema(path).names
     if kind == "csv":
-        names = next(csv_rows(path, Counter()), [])
-        if CONTROL.search("".join(names)):
-            raise ValueError(
-                "its first line holds control characters, so it is no table: if it comes from "
-                "Excel, save it as CSV UTF-8 (File > Save As)"
-            )
-        if SQL.match("".join(names[:1])):
-            raise ValueError("it is a dump of SQL: export its table as CSV from the database")
-        return names
+        return next(csv_rows(path, Counter()), [])
     objects = islice(json_records(path, dict, Counter()), FIRST_OBJECTS)
     return list(dict.fromkeys(chain.from_iterable(objects)))
 

@@ -34,15 +34,6 @@ MIN_FULL_SHARE = 0.2  # of the ids, with FLOAT_BITS bits
 # 1979-01-01 in seconds, the year Usenet began: a smaller number is a year, a count or "missing"
 EARLIEST = 283_996_800
 LATEST = 4_102_444_800  # 2100-01-01: a larger number has a finer unit
-MAX_MICROSECONDS = LATEST * 10**6
-# .NET's ticks, of 100 ns since the year 1, from 1997 to 2028
-MIN_TICKS = 63 * 10**16
-MAX_TICKS = 64 * 10**16
-TICK_SECONDS_AT_1970 = 62_135_596_800
-# nanoseconds are read from 2001 on, and only where they are whole microseconds: other numbers so
-# large are more often ids of posts that hold a time (snowflakes)
-MIN_NANOSECONDS = 10**18
-NANOSECONDS = r"\d{16}000(?:\.0+)?|\d(?:\.\d{1,15})?[eE]\+18"
 DATE_DIGITS = (8, 12, 14)  # numbers of digits of YYYYMMDD, YYYYMMDDhhmm and YYYYMMDDhhmmss
 # a date whose month is an English word, so that day and month are certain: "Tue, 19 Jun 2012
 # 21:05:00 +0000", "Jun 19, 2012, 09:05 PM"; it must hold a day and a year of four digits
@@ -62,7 +53,6 @@ FORMS = {
     r"^/Date\((\d{1,16})(?:[+-]\d{4})?\)/$": r"\1",
 }
 ISO_12_HOURS = r"\d{4}-\d\d-\d\d[T ]\d{1,2}:\d\d(?::\d\d)?(?:\.\d+)? ?[aApP]\.?[mM]\.?"
-WHOLE_NUMBER = r"-?\d{1,16}\.0"
 # a number as spreadsheets shorten it, "1.68E+09": ten digits would tell the second
 SHORTENED = r"\d(?:[.,]\d{0,8})?[eE]\+?\d{1,2}"
 TEXT = pa.large_string()
@@ -86,14 +76,10 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
     A time that is unreadable or not between 1979 and 2100 becomes -1. Timestamps without a zone
     count as UTC. Text is ISO 8601, a date with the English name of a month, one of FORMS, or a
-    number. A number, in text or not, counts since 1970, in seconds, milli-, micro- or nanoseconds:
-    the first of these that gives a time before 2100. A number that gives none is a date where it
-    has the digits of one: YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss. A lone year such as 2020
-    becomes -1.
-
-    Numbers of 18 and 19 digits are often ids. So only those between MIN_TICKS and MAX_TICKS are
-    read, as .NET's ticks, and those of nanoseconds that are whole microseconds, from September
-    2001 on. The others become -1.
+    number. A number, in text or not, counts since 1970, in seconds, milli- or microseconds: the
+    first of these that gives a time before 2100; longer numbers are often ids. A number that gives
+    none is a date where it has the digits of one: YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss. A lone
+    year such as 2020 becomes -1.
 
     Raises
     ------
@@ -119,7 +105,7 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
         texts = texts.str.replace(form, usual, regex=True)
     # a text, or a number of any type as text
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
-    times = _of_numbers(_without_ids(numbers, texts))
+    times = _of_numbers(numbers)
     # ISO 8601 begins with a digit; pandas would also read "today"
     is_date = np.isnan(numbers) & texts.str.match(r"\d", na=False).to_numpy(bool)
     if is_date.any():
@@ -131,24 +117,10 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     return times
 
 
-def _without_ids(numbers, texts):
-    """Return numbers with .NET's ticks as seconds, and NaN for what may be ids of posts.
-
-    ``texts`` holds all digits of the numbers, which are floats.
-    """
-    is_ticks = (numbers >= MIN_TICKS) & (numbers < MAX_TICKS)
-    numbers = np.where(is_ticks, numbers / 10**7 - TICK_SECONDS_AT_1970, numbers)
-    is_long = numbers > MAX_MICROSECONDS
-    if is_long.any():
-        is_whole = texts.str.fullmatch(NANOSECONDS, na=False).to_numpy(bool)
-        numbers[is_long & ~(is_whole & (numbers >= MIN_NANOSECONDS))] = np.nan
-    return numbers
-
-
 def _of_numbers(numbers):
     """Return the times of numbers since 1970, and of dates written as digits such as 20120307."""
     seconds = numbers
-    for _ in range(3):  # a number beyond 2100 has a finer unit: milli-, micro- or nanoseconds
+    for _ in range(2):  # a number beyond 2100 has a finer unit: milli- or microseconds
         seconds = np.where(seconds > LATEST, seconds / 1000, seconds)
     times = _within_bounds(np.floor(np.nan_to_num(seconds, nan=-1) + 1e-6))  # 1e-6: undo rounding
 
@@ -271,17 +243,6 @@ def _piece_text(piece):
     return ""
 
 
-def joined_numbers(column: pa.ChunkedArray) -> int:
-    """Return in how many rows a text such as "12.0" stands beside one such as "12" in others."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        return 0
-    names = column.to_pandas()
-    numbers = names[names.str.fullmatch(WHOLE_NUMBER, na=False)].str.removesuffix(".0")
-    return int(numbers.isin(set(names)).sum())
-
-
 def marks_rows(column: str) -> bool:
     """Return whether a column is called as those that mark posts of bots, or of others."""
     return _bare_name(column) in TRUTH_OF_BOT | ID_OF_BOT | REPOST
@@ -342,17 +303,14 @@ class RoundedIds:
     def __init__(self, file_columns: list[str]):
         self.column = ", ".join(map(repr, file_columns))
         self.rows = 0
-        self.rounded_rows = 0
-        self.rounded = ""  # one of the rounded numbers
+        self.rounded = []
         self.long_ids = set()
 
     def are_rounded(self, authors: pd.Series) -> pd.Series:
-        """Return for each author of a batch whether it is a rounded number, and count these."""
+        """Return for each author of a batch whether it is a rounded number, and keep these."""
         is_rounded = authors.str.contains(ROUNDED, na=False)
         self.rows += len(authors)
-        self.rounded_rows += int(is_rounded.sum())
-        for author in authors[is_rounded].head(1):
-            self.rounded = author
+        self.rounded += authors[is_rounded].tolist()
         self.long_ids.update(filter(LONG_ID.fullmatch, authors.dropna().unique()))
         return is_rounded
 
@@ -361,25 +319,17 @@ class RoundedIds:
         ending_in_zero = [name for name in self.long_ids if name.endswith("0")]
         floats = [name for name in self.long_ids if int(name).bit_length() >= MIN_LONG_BITS]
         n_ids = len(self.long_ids)
-        if self.rounded_rows > MAX_ROUNDED_SHARE * self.rows:
-            loss = (
-                f"rounded numbers, such as {self.rounded!r}, in {self.rounded_rows:,} of "
-                f"{self.rows:,} rows"
-            )
+        if len(self.rounded) > MAX_ROUNDED_SHARE * self.rows:
+            example = self.rounded[0]
         elif n_ids >= MIN_LONG_IDS and len(ending_in_zero) >= MAX_ZERO_SHARE * n_ids:
-            loss = (
-                f"ids that seem rounded, such as {min(ending_in_zero)!r}: {len(ending_in_zero):,} "
-                f"of {n_ids:,} long ones end in 0"
-            )
+            example = min(ending_in_zero)
         elif len(floats) >= MIN_FLOAT_IDS and _were_floats(floats):
-            loss = (
-                f"ids that seem rounded, such as {min(floats)!r}: a float can hold each of "
-                f"{len(floats):,} long ones, as if a program had taken the ids for floats"
-            )
+            example = min(floats)
         else:
             return
         raise ValueError(
-            f"the column {self.column} holds {loss}, so different people look alike. Export the "
+            f"the column {self.column} holds ids that were rounded, such as {example!r}, since "
+            "a program took them for numbers, so different people look alike. Export the "
             "ids as text and read them as text (in pandas dtype=str), or take another column; a "
             "spreadsheet keeps them if the column has the format Text before they are read into it"
         )
@@ -394,13 +344,3 @@ def _were_floats(ids):
 def _significant_bits(number):
     """Return the bits of a whole number above 0, without the zeros at its end."""
     return (number // (number & -number)).bit_length()
-
-
-def text_bytes(batch: pa.RecordBatch) -> np.ndarray:
-    """Return the bytes of texts in each row of a batch whose texts are dictionaries."""
-    n_bytes = np.zeros(len(batch), np.int64)
-    for column in batch.columns:
-        if pa.types.is_dictionary(column.type):
-            of_row = pc.binary_length(column.dictionary).take(column.indices)
-            n_bytes += of_row.fill_null(0).to_numpy(zero_copy_only=False)
-    return n_bytes

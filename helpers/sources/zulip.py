@@ -19,8 +19,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
-from . import Part, as_list, list_files, row_part
-from .git import repository_folder
+from . import Part, as_list, existing_path, list_files, row_part
 
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
 # most tags of a post, twice as many as people write; deeply nested tags cost quadratic time
@@ -72,30 +71,21 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Parameters
     ----------
     location : str or list of str
-        a folder at or above ``zulip_json``, or the URL of a git repository that holds one (cloned
-        once, shallowly, into ``data/clones/``)
+        a folder at or above ``zulip_json``
     raw : bool
         keep quotes, code, formulas and links; HTML tags are removed in any case
 
     Raises
     ------
     ValueError
-        A location is missing, holds no archive, or cannot be cloned, or three hold folders of the
-        same name.
+        A location is missing or holds no archive.
     """
-    places = as_list(location)
-    zulip_parts = {}
-    for place in places:
-        root = repository_folder("zulip", place)
-        for folder, files in _streams(root).items():
-            name = folder.name if len(places) == 1 else f"{root.name}/{folder.name}"
-            if name in zulip_parts:  # the root holds several archives
-                name = folder.relative_to(root).as_posix()
-            if name in zulip_parts:
-                raise ValueError(f"zulip: two places hold {name}; rename the folder {root.name}")
+    zulip_parts = []
+    for place in as_list(location):
+        for folder, files in _streams(existing_path("zulip", place)).items():
             rows = partial(_rows, stream_name(folder.name), files, raw)
-            zulip_parts[name] = row_part(name, rows, file_stats_fingerprint(folder))
-    return list(zulip_parts.values())
+            zulip_parts.append(row_part(str(folder), rows, file_stats_fingerprint(folder)))
+    return zulip_parts
 
 
 def _streams(root):

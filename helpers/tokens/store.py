@@ -42,7 +42,6 @@ from ..core.artifacts import (
     folder_lock,
     is_current,
     make_folder,
-    make_private,
     note,
     read_json,
     verify_checksum,
@@ -368,7 +367,6 @@ def _join_parts(folder, paths):
     """
     for name in FILES:
         _array_path(folder, name).write_bytes(b"")
-        make_private(_array_path(folder, name))
     _append(folder, "post_offsets", [0])
     names = []
     posts = 0

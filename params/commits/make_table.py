@@ -16,11 +16,11 @@ import tempfile
 from pathlib import Path
 
 import duckdb
+from people import find_people
 
 from helpers.cleaning.authors import pseudonym_key, pseudonymiser
 from helpers.core.paths import Run
 from helpers.corpus.collection import CollectConfig, collect
-from helpers.sources import git
 
 PROJECTS = "nova neutron cinder keystone horizon heat glance swift ironic".split()
 MIN_CHARS = 100  # shorter messages hold little of a style
@@ -50,7 +50,7 @@ def main(folder: str) -> None:
     card = collect(run, config)
     print({name: count for name, count in card.items() if isinstance(count, int)})
 
-    people = git.people(location)
+    people = find_people(location)
     pseudonym = pseudonymiser(pseudonym_key())
     people["author"] = [pseudonym(author) for author in people["author"]]
     people["person"] = [hidden("p", str(person)) for person in people["person"]]

@@ -5,7 +5,6 @@ import html
 import json
 import quopri
 import time
-from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -32,11 +31,8 @@ ENCODED = {
     "quoted-printable, lines joined": quoted_printable(POST).replace("=\n", "= "),
     "quoted-printable, Windows-1252": quoted_printable(POST, "cp1252"),
     "quoted-printable, HTML": quoted_printable(f'<div class="x">{html.escape(POST)}</div>'),
-    "UTF-7": POST.encode("utf-7").decode(),
     "JSON": json.dumps(POST)[1:-1],
     "JSON of HTML": json.dumps(f"<p>{html.escape(POST)}</p>\n")[1:-1],
-    "address": quote(POST),
-    "form": quote_plus(POST),
     "mojibake": POST.encode().decode("cp1252", "replace"),
     "mojibake, Latin-1": POST.encode().decode("latin-1"),
     "mojibake twice": POST.encode().decode("latin-1").encode().decode("latin-1"),
@@ -80,7 +76,6 @@ def test_a_post_is_read_as_its_readers_saw_it(kind):
         ("[url=http://x.org]here[/url] [list][*]one[*]two[/list]", "here onetwo"),
         ("a [code]x = 1[/code] b [img]http://x.org/a.png[/img]", "a b"),
         ("caf=E9s, don=92t, na=EFve", "cafés, don’t, naïve"),
-        ("x=1 and it=E2=80=99s", "x=1 and it’s"),
         ("Dear all,=20\nwell", "Dear all, well"),
         (r"It works.\nThanks \ud83d\ude00", "It works. Thanks \U0001f600"),
         (r"one line\r\n\r\nanother one\nAnd on", "one line another one And on"),

@@ -49,14 +49,7 @@ class TestRemedy:
     def test_what_ships_is_restored(self):
         path = messages.PACKAGE / "accounts" / "shipped" / "open-small" / "weights.safetensors"
         shown = "helpers/accounts/shipped/open-small/weights.safetensors"
-        assert remedy(path) == (
-            f"restore it with `git checkout -- {shown}`, or install authorbook again"
-        )
-        assert str(file_error(path)).startswith(f"{shown} is damaged: restore it")
-
-    def test_an_installed_package_is_installed_again(self, monkeypatch):
-        monkeypatch.setattr(paths, "ROOT", None)
-        assert remedy(messages.PACKAGE / "core" / "names.csv") == "install authorbook again"
+        assert str(file_error(path)).startswith(f"{shown} is damaged: install authorbook again")
 
     def test_what_was_made_is_deleted_and_made_again(self, outputs):
         table = written(outputs / "demo" / "results.csv")
@@ -112,7 +105,7 @@ class TestReadable:
     def test_what_is_missing_a_folder_or_closed_is_said(self, tmp_path):
         cases = {
             "is missing": tmp_path / "nothing",
-            "is a folder and should be a file": tmp_path,
+            r"cannot be used \(is a directory\)": tmp_path,
         }
         for problem, path in cases.items():
             with pytest.raises(FileError, match=f"{path} {problem}: look"), readable_file(path):
@@ -138,13 +131,6 @@ class TestReadable:
             np.empty(10**18)
         with pytest.raises(FileError, match="^the disk is full: free"), readable_file(path):
             raise OSError(28, os.strerror(28))
-
-    def test_nobody_is_told_to_unpickle_all_the_same(self, tmp_path):
-        path = written(tmp_path / "x.bin")
-        advice = "Re-running `torch.load` with `weights_only` set to `False` will likely succeed"
-        with pytest.raises(FileError, match="never read") as caught, readable_file(path):
-            raise pickle.UnpicklingError(advice)
-        assert "weights_only" not in str(caught.value) and "safetensors" in str(caught.value)
 
 
 FULL = [
@@ -213,9 +199,6 @@ class TestExplain:
     def test_files_that_the_system_names(self, tmp_path):
         missing = raised(open, tmp_path / "posts.csv")
         assert explain_error(missing).startswith(f"{tmp_path}/posts.csv is missing: look whether")
-        assert " is a folder and should be a file" in explain_error(raised(open, tmp_path))
-        cut = raised(gzip.decompress, gzip.compress(b"x" * 99)[:-9])
-        assert explain_error(cut).startswith("a compressed file ends early")
 
     @pytest.mark.parametrize("package, extra", [("plotly", "notebooks"), ("daft", "distributed")])
     def test_a_missing_package(self, package, extra):

@@ -16,7 +16,6 @@ from helpers.core.names import (
     NAMES,
     describe,
     distinct,
-    explain,
     label,
     name_of,
     short_name,
@@ -207,16 +206,6 @@ def test_rows_of_one_name_are_told_apart():
     assert distinct(["a", "b"], [0, 0]) == ["a", "b"]
     assert distinct(["a", "a", "b"], [0, 1, 0]) == ["a, seed 0", "a, seed 1", "b"]
     assert distinct(["a", "a", "a"], [0, 0, None]) == ["a", "a (2)", "a (3)"]
-
-
-def test_a_name_is_explained_by_the_glossary():
-    said = explain("Fusion TPS (top-k), equal weights")
-    assert [
-        said.index(GLOSSARY[term]) for term in ("Fusion", "TPS", "top-k", "equal weights")
-    ] == sorted(said.index(GLOSSARY[term]) for term in ("Fusion", "TPS", "top-k", "equal weights"))
-    assert GLOSSARY["T"] not in said, "a term is a whole word"
-    assert explain("somebody's own name") == ""
-    assert explain("TF-IDF subword, s-norm").count("TF-IDF subword:") == 1
 
 
 def test_the_glossary_says_a_sentence_of_each_term():

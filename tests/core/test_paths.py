@@ -60,7 +60,7 @@ class TestPaths:
         monkeypatch.delenv("AUTHORBOOK_OUTPUTS", raising=False)
         monkeypatch.chdir(tmp_path)
         user_folder = platformdirs.user_data_path("authorbook", appauthor=False)
-        assert paths.outputs() == user_folder / "outputs" and paths.data() == user_folder / "data"
+        assert paths.outputs() == user_folder / "outputs"
         assert paths.resolve("x.csv") == tmp_path / "x.csv"
         assert paths.display_path(tmp_path / "x.csv") == str(tmp_path / "x.csv")
         assert not paths.is_in_checkout(paths.PACKAGE)

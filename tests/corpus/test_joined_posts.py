@@ -4,7 +4,6 @@ import random
 
 import pytest
 
-from helpers.corpus import joined_posts
 from helpers.corpus.joined_posts import join_posts
 from tests.factories import read_posts
 
@@ -45,11 +44,8 @@ def made(seed):
     return sorted(rows)
 
 
-@pytest.mark.parametrize(
-    "seed, max_chars, min_chars, size", [(0, 100, 30, 10**9), (1, 57, 57, 500), (2, 1000, 1, 1)]
-)
-def test_it_joins(tmp_path, write_posts, monkeypatch, seed, max_chars, min_chars, size):
-    monkeypatch.setattr(joined_posts, "SLICE_CHARS", size)
+@pytest.mark.parametrize("seed, max_chars, min_chars", [(0, 100, 30), (1, 57, 57), (2, 1000, 1)])
+def test_it_joins(tmp_path, write_posts, seed, max_chars, min_chars):
     rows = made(seed)
     limits = {"max_chars": max_chars, "min_chars": min_chars}
     report = join_posts(write_posts(rows), tmp_path / "out.parquet", **limits)

@@ -1,7 +1,6 @@
-"""The merge against plain Python on small random corpora, and many partitions against one."""
+"""The merge against plain Python on small random corpora."""
 
 import random
-import shutil
 
 import duckdb
 import numpy as np
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from helpers.corpus import merge as merge_module
 from helpers.corpus.collection import PART, CollectConfig
-from helpers.corpus.merge import NORMAL, SQL, MergeSettings, Tables, merge, minhash
+from helpers.corpus.merge import NORMAL, MergeSettings, merge, minhash, open_tables, run_step
 from helpers.corpus.posts_table import open_database
 
 MIN_WORDS = 8  # these are the constants of steps.sql
@@ -40,46 +39,43 @@ def write_rows(path, texts, authors=None):
 
 @pytest.fixture
 def tables(tmp_path):
-    """Function of texts, authors and settings that gives tables with the step "posts" made."""
+    """Function of texts, authors and settings, gives a connection after the step "posts"."""
     with open_database(tmp_path / "work") as connection:
 
         def make(texts, authors=None, **changes):
             write_rows(tmp_path / "part.parquet", texts, authors)
             chosen = MergeSettings(**vars(PLAIN) | changes)
-            made = Tables(connection, [tmp_path / "part.parquet"], chosen)
-            made.run("masked")
-            made.run("posts")
-            return made
+            open_tables(connection, [tmp_path / "part.parquet"], chosen)
+            run_step(connection, "masked")
+            run_step(connection, "posts")
+            return connection
 
         yield make
 
 
 @pytest.fixture
-def macros():
+def macros(tables):
     """A connection with the functions of the steps."""
-    with duckdb.connect() as connection:
-        merge_module._prepare(connection, PLAIN, [""], 0)
-        connection.execute(SQL["views"])
-        yield connection
+    return tables(["a text"])
 
 
 def near_copies(made):
     """Seconds of the posts that are near copies."""
     for step in ("bands", "pairs", "shingled", "near_copies"):
-        made.run(step)
+        run_step(made, step)
     query = "SELECT time FROM posts SEMI JOIN near_copies USING (post)"
-    return {second for (second,) in made.connection.execute(query).fetchall()}
+    return {second for (second,) in made.execute(query).fetchall()}
 
 
 def signature_words(made):
     """Number of words that are cut from each post, in order of time."""
     for number in range(merge_module.MAX_ROUNDS):
-        for step in ("candidates", "marks", "signed"):
-            made.run(step, number)
+        for step in ("marks", "signed"):
+            run_step(made, step, number)
     query = """
         SELECT coalesce(sum(words), 0)::INT FROM posts p LEFT JOIN signed s ON p.post = s.post
         GROUP BY time ORDER BY time"""
-    return [words for (words,) in made.connection.execute(query).fetchall()]
+    return [words for (words,) in made.execute(query).fetchall()]
 
 
 def shingles(text):
@@ -277,7 +273,7 @@ def test_signatures_follow_the_rule(seed, crowd, tables):
             texts.append(" ".join(text))
             authors.append(f"a{number}")
     made = tables(texts, authors)
-    made.connection.execute(f"SET VARIABLE authors_each = {crowd}")
+    made.execute(f"SET VARIABLE authors_each = {crowd}")
     expected = find_slowly(texts, authors, crowd)
     assert signature_words(made) == expected and sum(map(bool, expected)) > 50
 
@@ -296,8 +292,8 @@ def test_names_go_and_style_stays(tables):
             authors.append(author)
     made = tables(texts, authors)
     signature_words(made)
-    made.run("shortened")
-    rows = made.connection.execute("SELECT text FROM left_posts ORDER BY time").fetchall()
+    run_step(made, "shortened")
+    rows = made.execute("SELECT text FROM left_posts ORDER BY time").fetchall()
     left = [text for (text,) in rows]
     assert not any(author in text for author, text in zip(authors, left, strict=True))
     assert all("thanks!" in text for text in left[80:])
@@ -381,23 +377,13 @@ def write_parts(folder, seed, posts=1000, row_group_size=None):
     return files
 
 
-def in_turn(function, jobs):
-    """The jobs one after the other: steps know nothing of who runs them."""
-    return [function(*job) for job in jobs]
-
-
-def merged(folder, files, run_jobs=None, **changes):
-    """Counts and bytes of the table of a merge; with ``run_jobs``, of one in partitions."""
+def merged(folder, files, **changes):
+    """Counts and rows of the table of a merge."""
     target = folder / "merged.table"
     chosen = MergeSettings(**SETTINGS | changes)
-    counts = merge(files, target, chosen, folder / "scratch", run_jobs=run_jobs)
+    counts = merge(files, target, chosen, folder / "scratch")
     assert all(number >= 0 for number in counts.values())
     return counts, target.read_bytes()
-
-
-@pytest.fixture
-def small_partitions(monkeypatch):
-    monkeypatch.setattr(merge_module, "PARTITION_POSTS", 400)
 
 
 @pytest.mark.parametrize(
@@ -409,10 +395,10 @@ def small_partitions(monkeypatch):
         (4, {"near_duplicate": 0, "keep_copies": True, "min_chars": 30}),
     ],
 )
-def test_partitions_give_the_bytes_of_one_machine(tmp_path, small_partitions, seed, changes):
+def test_the_order_of_parts_does_not_matter(tmp_path, seed, changes):
     files = write_parts(tmp_path, seed)
     counts, table = merged(tmp_path, files, **changes)
-    assert (counts, table) == merged(tmp_path, files, in_turn, **changes)
+    assert (counts, table) == merged(tmp_path, files[::-1], **changes)
     assert (counts["duplicate"] > 50) == ("keep_copies" not in changes)
     assert bool(counts["names_masked"]) == ("names" not in changes)
     assert bool(counts["signatures_cut"]) == ("strip_signatures" not in changes)
@@ -420,97 +406,15 @@ def test_partitions_give_the_bytes_of_one_machine(tmp_path, small_partitions, se
     assert not (tmp_path / "scratch").exists()
 
 
-def test_there_are_no_more_partitions_than_may_be(tmp_path, monkeypatch):
-    files = write_parts(tmp_path, 4)
-    alone = {"near_duplicate": 0, "strip_signatures": False}  # the other steps take long
-    expected = merged(tmp_path, files, **alone)
-    partitions = []
-
-    def count_jobs(function, jobs):
-        if jobs[0][0] == "posts":
-            partitions.append(len(jobs))
-        return in_turn(function, jobs)
-
-    monkeypatch.setattr(merge_module, "PARTITION_POSTS", 60)
-    assert merged(tmp_path, files, count_jobs, **alone) == expected
-    monkeypatch.setattr(merge_module, "MAX_PARTITIONS", 5)
-    assert merged(tmp_path, files, count_jobs, **alone) == expected
-    assert 5 < partitions[0] <= 17 and partitions[1] == 5
-
-
-@pytest.mark.parametrize("run_jobs", [None, in_turn])
 @pytest.mark.parametrize("posts", [0, 1, 5])
-def test_hardly_any_posts(tmp_path, posts, run_jobs):
+def test_hardly_any_posts(tmp_path, posts):
     texts = [f"a text with the number {number}" for number in range(posts)]
     write_rows(tmp_path / "few.parquet", texts)
     target = tmp_path / "posts.table"
     chosen = MergeSettings(**SETTINGS)
-    counts = merge(
-        [tmp_path / "few.parquet"], target, chosen, tmp_path / "scratch", run_jobs=run_jobs
-    )
+    counts = merge([tmp_path / "few.parquet"], target, chosen, tmp_path / "scratch")
     assert target.exists() == bool(posts) and set(counts.values()) == {0}
     assert not posts or pq.read_metadata(target).num_rows == posts
-
-
-class Stopped(Exception):
-    pass
-
-
-def stop_before(name, last=-1):
-    """A way to run jobs that stops at a step, after its job of this number."""
-
-    def run_jobs(function, jobs):
-        results = []
-        for job in jobs:
-            if job[0] == name and job[2] > last:
-                raise Stopped
-            results.append(function(*job))
-        return results
-
-    return run_jobs
-
-
-def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(tmp_path, small_partitions):
-    files = write_parts(tmp_path, 1)
-    expected = merged(tmp_path, files)
-    with pytest.raises(Stopped):
-        merged(tmp_path, files, stop_before("bands", 1))
-    (damaged,) = (tmp_path / "scratch").glob("*/posts-0/00001.parquet")
-    damaged.write_bytes(damaged.read_bytes()[:-9])
-    made = []
-
-    def note_made(function, jobs):
-        results = in_turn(function, jobs)
-        made.extend(job for job, result in zip(jobs, results) if result)
-        return results
-
-    assert merged(tmp_path, files, note_made) == expected
-    before = [job for job in made if job[0] not in ("pairs", "shingled", "near_copies", "final")]
-    assert before == [("posts", 0, 1), ("bands", 0, 2)]
-
-
-@pytest.fixture(scope="module")
-def died(tmp_path_factory):
-    """A folder of parts, and of the partitions of a merge that died before its last steps."""
-    folder = tmp_path_factory.mktemp("died")
-    files = write_parts(folder, 1)
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr(merge_module, "PARTITION_POSTS", 400)
-        merged(folder, files, stop_before("bands"))
-    return folder
-
-
-@pytest.mark.parametrize("changed", [{"names": {("one",): False}}, {"min_chars": 60}, None])
-def test_partitions_of_other_settings_or_files_are_not_continued(
-    died, tmp_path, small_partitions, changed
-):
-    folder = shutil.copytree(died, tmp_path / "copy")
-    assert list((folder / "scratch").glob("*/copies-1/*.parquet"))
-    files = sorted(folder.glob("*.parquet"))
-    if changed is None:
-        files = write_parts(folder, 2)
-    many = merged(folder, files, in_turn, **changed or {})
-    assert many == merged(folder, files, **changed or {})
 
 
 def test_authors_are_shown_by_another_name(tmp_path):

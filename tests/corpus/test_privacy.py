@@ -328,32 +328,14 @@ def test_no_name_is_in_the_folder_of_the_run_while_it_is_made(
 
         monkeypatch.setattr(f"helpers.corpus.{name}", searched)
 
-    places = ["personal_names.names_to_mask", "merge._begin_step"]
+    places = ["personal_names.names_to_mask", "merge.run_step"]
     for place in places:
         search_after(place)
     monkeypatch.setitem(corpus.ENGINES, "daft", corpus.run_jobs)
-    monkeypatch.setattr("helpers.corpus.merge.PARTITION_POSTS", 40)
     config = config_of(pipermail, tmp_path / "in")
     config = config.model_copy(update={"near_duplicate": 0, "strip_signatures": False})
     collect(paths.Run("shared"), config, workers=1, engine=engine)
     assert set(searches) == set(places)
-
-
-def test_names_that_an_earlier_version_left_are_removed(tmp_path, outputs):
-    run = paths.Run("shared")
-    config = config_of(table, tmp_path / "in")
-    old = run.folder / "collect"
-    for name in ("0000.json", "0007.words", "0000.parquet.sha256", "merge/work.duckdb", "daft/a/b"):
-        (old / name).parent.mkdir(parents=True, exist_ok=True)
-        (old / name).write_text(NAMES[0])
-    card = collect(run, config)
-    assert not old.exists()
-    not_in_outputs(outputs, NAMES)
-    # also where the table is made already
-    old.mkdir()
-    (old / "0000.json").write_text(NAMES[0])
-    assert collect(run, config) == card
-    assert not old.exists()
 
 
 def test_parts_that_are_gone_leave_no_names(tmp_path, outputs):

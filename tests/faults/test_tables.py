@@ -114,9 +114,7 @@ def test_a_number_of_many_digits_is_kept_or_counted(digits, tmp_path, tries):
 
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_a_carriage_return_without_quotes_is_a_letter_of_its_value(
-    place, line_end, tmp_path, tries
-):
+def test_a_carriage_return_without_quotes_is_a_blank_of_its_value(place, line_end, tmp_path, tries):
     """As pandas writes it; it would else cut a text, or make another author of a name's end."""
     values = ["ann", "2020-01-01", "room", "hello there"]
     values[place] = "\r".join([values[place][:5], values[place][5:] or "end"])
@@ -129,7 +127,8 @@ def test_a_carriage_return_without_quotes_is_a_letter_of_its_value(
         tries.refused()
     else:
         author, _, topic, text = rows.pop(0)
-        assert [author, topic, text] == [values[0], *values[2:]] and not drops
+        expected = [value.replace("\r", " ") for value in (values[0], *values[2:])]
+        assert [author, topic, text] == expected and not drops
         tries.held()
     assert [row[0] for row in rows] == ["bob"]
 

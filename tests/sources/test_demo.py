@@ -419,7 +419,7 @@ def test_topic_giveaway_moves_what_a_topic_gives_away(posts, monkeypatch):
         ({"topic_giveaway": 1.5}, "'topic_giveaway' must lie in 0..1"),
         ({"topic_giveaway": float("nan")}, "topic_giveaway"),
         ({"seed": -1}, "seed"),
-        ({"authors": 12.5}, "authors' must be int"),
+        ({"authors": 12.5}, "authors' is 12.5"),
         ({"authors": 100, "posts": 100}, "five per author"),
     ],
 )

@@ -131,7 +131,7 @@ def test_a_text_of_several_pairs_stays_in_each_where_it_is_asked_for(tmp_path):
     assert frame.id.tolist() == [f"test/pairs.jsonl/{name}" for name in names]
     assert drops == {"duplicate": 1}  # a pair of a text with itself
     assert len(read("pan", str(folder))[0]) == 3
-    with pytest.raises(ValueError, match="keep_repeats names no location: train"):
+    with pytest.raises(ValueError, match="pan: unknown location in keep_repeats 'train'"):
         read("pan", str(folder), keep_repeats=["train"])
 
 
@@ -160,7 +160,7 @@ def test_a_truth_that_is_not_packed_as_its_ending_says(tmp_path):
     corpus(tmp_path, [pair("p")], [truth("p", "1", "2")], ("pairs.jsonl.gz", "truth.jsonl.gz"))
     write(tmp_path / "truth.jsonl", [truth("p", "1", "2")])
     (tmp_path / "truth.jsonl").rename(tmp_path / "truth.jsonl.gz")
-    with pytest.raises(ValueError, match="truth.jsonl.gz is not packed as its ending"):
+    with pytest.raises(ValueError, match="truth.jsonl.gz holds no packed file"):
         read("pan", tmp_path)
 
 

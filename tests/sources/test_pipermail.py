@@ -1,10 +1,6 @@
 """Mailman's months: what is read, what is dropped and why, and what a broken file does."""
 
 import gzip
-import http.server
-import threading
-from collections import Counter
-from functools import partial
 
 import pytest
 
@@ -144,40 +140,8 @@ def test_pipermail_encodings_gzip_and_damage(tmp_path):
     rows, drops = read("pipermail", tmp_path)
     texts = dict(rows.groupby("topic")["text"].first())
     assert texts["a"] == "café “quoted”" and texts["b"] == "naïve" and texts["c"] == "plain"
-    assert rows["topic"].value_counts()["c"] == 1  # the month is there twice, plain and gzipped
     assert 1000 < rows["topic"].value_counts()["d"] < 4000
     assert drops == {"note_cp1252": 1, "truncated_file": 1}
-
-
-def test_pipermail_downloads_a_list_once(tmp_path, monkeypatch):
-    months(tmp_path, mail("from the web"), name="site/pipermail/r-devel/2007-July.txt")
-    months(tmp_path, mail("zipped"), name="site/pipermail/r-devel/2007-June.txt.gz")
-    page = (
-        '<a href="2007-July.txt">t</a> <A HREF="2007-June.txt.gz">t</A> '
-        '<a href="2007-July/thread.html">x</a>'
-    )
-    (tmp_path / "site/pipermail/r-devel/index.html").write_text(page)
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
-    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "site"))
-    monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "log_message", lambda *args: None)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        base = f"http://127.0.0.1:{server.server_address[1]}/pipermail/"
-        listing = pipermail.parts(base + "r-devel/")
-        assert [part.name for part in listing] == ["r-devel/2007-July", "r-devel/2007-June"]
-        texts = [frame["text"][0] for part in listing for frame in part.read(Counter())]
-        assert texts == ["from the web", "zipped"]
-        for missing in ("nowhere/", "r-devel/1999.txt"):
-            with pytest.raises(ValueError, match="cannot fetch"):
-                [list(part.read(Counter())) for part in pipermail.parts(base + missing)]
-        month = pipermail.parts(base + "r-devel/2007-July.txt")
-        server.shutdown()
-    assert next(month[0].read(Counter()))["topic"][0] == "r-devel"  # served from data/downloads now
-    assert sorted(path.name for path in (tmp_path / "data/downloads/r-devel").iterdir()) == [
-        "2007-July.txt",
-        "2007-June.txt.gz",
-    ]
 
 
 def test_line_ends_of_windows_and_letters_of_several_bytes(tmp_path):

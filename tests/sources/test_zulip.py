@@ -1,8 +1,8 @@
 """Zulip archives: what is read, what is dropped and why, and what a broken file does."""
 
 import json
-import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -197,18 +197,14 @@ def test_zulip_surrogates_and_controls_do_not_break_parquet(tmp_path):
 def test_zulip_finds_the_archive_where_it_lies(tmp_path):
     archive(tmp_path / "repository" / "archive", message())
     archive(tmp_path / "repository" / "archive", message(), stream="3-lean4")
-    nested = [part.name for part in open_source("zulip", str(tmp_path / "repository"))]
-    assert nested == [
-        part.name for part in open_source("zulip", str(tmp_path / "repository/archive/zulip_json"))
-    ]
-    assert nested == ["12-new.20members", "3-lean4"]
+    for place in ("repository", "repository/archive/zulip_json"):
+        names = [part.name for part in open_source("zulip", str(tmp_path / place))]
+        assert [Path(name).name for name in names] == ["12-new.20members", "3-lean4"]
 
 
 def test_zulip_archives_of_one_name_replace_none(tmp_path):
     places = [str(archive(tmp_path / name / "archive", message())) for name in "abc"]
-    assert len(open_source("zulip", places[:2])) == 2
-    with pytest.raises(ValueError, match="two places hold zulip_json/12-new.20members; rename"):
-        open_source("zulip", places)
+    assert len({part.name for part in open_source("zulip", places)}) == 3
 
 
 def test_zulip_finds_a_stream_whose_name_holds_a_slash(tmp_path):
@@ -231,24 +227,6 @@ def test_zulip_stream_names():
         "8-a.00b": "a.00b",
     }
     assert {name: zulip.stream_name(name) for name in names} == names
-
-
-def test_zulip_clones_once(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
-    origin = archive(tmp_path / "team" / "archive", message())
-    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"]):
-        subprocess.run(["git", *command], cwd=origin, check=True)
-    url = f"file://{origin}"
-    assert len(read("zulip", url)[0]) == 1
-    assert "cloning" in capsys.readouterr().out
-    assert len(read("zulip", url)[0]) == 1
-    assert "reusing" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="could not clone"):
-        open_source("zulip", f"file://{tmp_path}/absent.git")
-    assert [
-        path.name.startswith("team-archive") for path in (tmp_path / "data" / "clones").iterdir()
-    ] == [True]
 
 
 @pytest.mark.skipif(not (SAMPLES / "zulip").is_dir(), reason="the sample archives are not here")

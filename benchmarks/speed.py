@@ -27,7 +27,6 @@ from pathlib import Path
 from unittest import mock
 
 import comments
-import matching
 import pandas as pd
 import ranking
 import store as stores
@@ -152,18 +151,6 @@ def ranked(repeats, queries=1000, targets=100_000, dimensions=512):
         "Exact ranks": partial(ranking.ranked, query_rows, target_rows),
     }
     return rows("ranking", f"{queries:,} x {targets:,}", ways, queries, "queries", repeats)
-
-
-def candidates(repeats, accounts=3000, dimensions=256, nearest=20):
-    """Match two lists of made vectors: with the scores of all pairs, or of the nearest ones."""
-    model_and_lists = matching.made_model(accounts, dimensions)
-    ways = {
-        "All pairs": partial(matching.match_all, *model_and_lists),
-        "Nearest pairs": partial(matching.match_best, *model_and_lists, nearest),
-    }
-    timed(ways, 1)  # the statistics of the gallery are made once
-    size = f"{accounts:,} x {accounts:,}"
-    return rows("matching", size, ways, accounts, "accounts", repeats)
 
 
 def store(repeats, posts=(10**4, 10**5, 10**6)):
@@ -297,7 +284,6 @@ COMPARISONS = {
     "training": training_step,
     "encoding": encoding,
     "ranking": ranked,
-    "matching": candidates,
     "store": store,
     "start": cold_start,
     "processes": processes,

@@ -20,7 +20,6 @@ SMALL = {
     "training": {"sizes": ["toy"], "authors": 4, "samples": 2},
     "encoding": {"accounts": 3, "few": 1},
     "ranking": {"queries": 20, "targets": 50, "dimensions": 8},
-    "matching": {"accounts": 60, "dimensions": 8, "nearest": 5},
     "store": {"posts": [2000, 4000]},
     "processes": {"counts": [1, 2], "steps": 3},
 }

@@ -49,7 +49,7 @@ def file_fingerprint(path: str | Path) -> str:
     """
     with open(path, "rb") as file:
         fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    checksum = _checksum_path(path)
+    checksum = checksum_path(path)
     if checksum.exists() and checksum.read_bytes() != fingerprint.encode():
         raise file_error(path)
     return fingerprint
@@ -57,7 +57,7 @@ def file_fingerprint(path: str | Path) -> str:
 
 def write_checksum(path: str | Path) -> None:
     """Store the fingerprint of a file beside it, so that :func:`file_fingerprint` finds damage."""
-    with atomic_write(_checksum_path(path)) as partial:
+    with atomic_write(checksum_path(path)) as partial:
         partial.write_text(file_fingerprint(path))
 
 
@@ -67,10 +67,11 @@ def verify_checksum(path: str | Path) -> bool:
         file_fingerprint(path)
     except (FileNotFoundError, ValueError):
         return False
-    return _checksum_path(path).exists()
+    return checksum_path(path).exists()
 
 
-def _checksum_path(path):
+def checksum_path(path: str | Path) -> Path:
+    """Return the path of the file that :func:`write_checksum` writes beside a file."""
     return Path(f"{path}.sha256")
 
 
@@ -123,7 +124,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         yield partial
         if path.is_dir():  # a folder cannot replace a folder in one step
             _remove(path)
-        _remove(_checksum_path(path))  # it is of the old content
+        _remove(checksum_path(path))  # it is of the old content
         os.replace(partial, path)
     except BaseException:
         _remove(partial)

@@ -50,8 +50,14 @@ def open_database(
     Raises
     ------
     ValueError
-        ``memory_limit`` is no size of memory.
+        The folder's path holds a "?", after which DuckDB would read options, or ``memory_limit``
+        is no size of memory.
     """
+    if "?" in str(scratch):
+        raise ValueError(
+            "DuckDB cannot work in a folder with '?' in its name: "
+            f"set AUTHORBOOK_OUTPUTS to another one than {scratch}"
+        )
     memory_size(memory_limit)
     shutil.rmtree(scratch, ignore_errors=True)
     make_folder(scratch)

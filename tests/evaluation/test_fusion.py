@@ -190,9 +190,7 @@ def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():
         rows = unit_rows(60, 6)
         rows[37, 2] = bad
         broken = LookUp(sparse.csr_matrix(rows) if thin else rows)
-        with pytest.raises(
-            ValueError, match=r"LookUp: the vector of sample 7 \(author 7\) is not finite"
-        ):
+        with pytest.raises(ValueError, match="LookUp: the vector of sample 7 is not finite"):
             scores(broken, Trials(TRIALS.targets, TRIALS.targets))
 
 

@@ -71,7 +71,7 @@ def test_what_starts_the_collection_makes_nothing_after_it_stale(toy):
 
 def test_a_changed_room_makes_what_imports_it_stale(tmp_path, monkeypatch):
     used = set(stages._used_rooms("from helpers.tokens import open_store\nimport numpy"))
-    assert used == {"tokens", "corpus", "sources", "cleaning", "core"}
+    assert used == {"tokens", "splits", "corpus", "sources", "cleaning", "core"}
     assert not stages._used_rooms("from helpers.runs import start\n# from the file")
     monkeypatch.setattr(paths, "PACKAGE", tmp_path)
     path = tmp_path / "figures" / "labels.py"

@@ -51,7 +51,7 @@ BUGS = [
         "core/files.py", "core/test_files.py", '["truncated_file"] += 1', '["truncated_file"] += 0'
     ),
     Bug(
-        "core/artifacts.py", "core/test_artifacts.py", "(checksum_path(path))  # it", "(path)  # it"
+        "core/artifacts.py", "core/test_artifacts.py", "_checksum_path(path))  # it", "path)  # it"
     ),
     Bug("core/artifacts.py", "core", "not in (None, fingerprint_of(value))", "is None"),
     Bug(

@@ -49,7 +49,7 @@ def file_fingerprint(path: str | Path) -> str:
     """
     with open(path, "rb") as file:
         fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    checksum = checksum_path(path)
+    checksum = _checksum_path(path)
     if checksum.exists() and checksum.read_bytes() != fingerprint.encode():
         raise file_error(path)
     return fingerprint
@@ -57,7 +57,7 @@ def file_fingerprint(path: str | Path) -> str:
 
 def write_checksum(path: str | Path) -> None:
     """Store the fingerprint of a file beside it, so that :func:`file_fingerprint` finds damage."""
-    with atomic_write(checksum_path(path)) as partial:
+    with atomic_write(_checksum_path(path)) as partial:
         partial.write_text(file_fingerprint(path))
 
 
@@ -67,11 +67,10 @@ def verify_checksum(path: str | Path) -> bool:
         file_fingerprint(path)
     except (FileNotFoundError, ValueError):
         return False
-    return checksum_path(path).exists()
+    return _checksum_path(path).exists()
 
 
-def checksum_path(path: str | Path) -> Path:
-    """Return the path of the file that :func:`write_checksum` writes beside a file."""
+def _checksum_path(path):
     return Path(f"{path}.sha256")
 
 
@@ -124,7 +123,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         yield partial
         if path.is_dir():  # a folder cannot replace a folder in one step
             _remove(path)
-        _remove(checksum_path(path))  # it is of the old content
+        _remove(_checksum_path(path))  # it is of the old content
         os.replace(partial, path)
     except BaseException:
         _remove(partial)
@@ -203,8 +202,8 @@ def note(*files: str | Path) -> None:
             os.close(file)
 
 
-def noted(notes: str | Path, folder: str | Path) -> list[str]:
-    """Return the files that are noted in a file and lie in a folder, by their paths there.
+def noted(notes: str | Path, folder: str | Path) -> dict[str, int]:
+    """Return what is noted in a file and lies in a folder: name of a file there -> its size.
 
     Parameters
     ----------
@@ -217,12 +216,12 @@ def noted(notes: str | Path, folder: str | Path) -> list[str]:
     files = set()
     for line in Path(notes).read_text("utf-8").splitlines():
         path = Path(json.loads(line))
-        files |= {path, *path.rglob("*")}
-    return [
-        file.relative_to(folder).as_posix()
+        files |= {path, _checksum_path(path), *path.rglob("*")}
+    return {
+        file.relative_to(folder).as_posix(): file.stat().st_size
         for file in sorted(files)
         if file.is_relative_to(folder) and file.is_file() and not file.name.startswith(".")
-    ]
+    }
 
 
 def folder_lock(folder: str | Path, wait: bool = True) -> AbstractContextManager[None]:

@@ -31,7 +31,6 @@ from ..cleaning.authors import (
 from ..cleaning.markup import plain_text
 from ..core.artifacts import (
     atomic_write,
-    checksum_path,
     file_fingerprint,
     fingerprint_of,
     folder_lock,
@@ -180,7 +179,7 @@ def _collect(run, config, memory_limit, workers, engine):
     files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
     _remove_leftovers(folder, files)
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
-        note(run.data_card, posts, checksum_path(posts))
+        note(run.data_card, posts)
         return read_json(run.data_card)
 
     run_all = partial(ENGINES[engine], workers=workers)

@@ -7,7 +7,6 @@ No post is divided between two documents, so that no sentence begins in one and 
 from pathlib import Path
 
 from ..core.artifacts import (
-    checksum_path,
     file_fingerprint,
     fingerprint_of,
     is_current,
@@ -66,7 +65,7 @@ def join_posts(
     settings = {"max_chars": max_chars, "min_chars": min_chars}
     fingerprint = fingerprint_of(VERSION, settings, file_fingerprint(posts_path))
     if is_current(record, fingerprint) and verify_checksum(out_path):
-        note(out_path, record, checksum_path(out_path))
+        note(out_path, record)
         return read_json(record)
 
     record.unlink(missing_ok=True)  # without its record an old or half-written file is not reused

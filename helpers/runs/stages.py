@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import typing
+from collections import defaultdict
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,14 +93,21 @@ class Stage:
         if not artifacts.verify_checksum(self.output):
             return False
         folder = paths.Run(self.run).folder
-        return all((folder / name).is_file() for name in _made(self.record))
+        sizes = defaultdict(set)  # a later stage may have written a file again
+        for record in self.record.parent.glob("*.json"):
+            for name, size in _made(record).items():
+                sizes[name].add(size)
+        files = {name: folder / name for name in _made(self.record)}
+        return all(
+            path.is_file() and path.stat().st_size in sizes[name] for name, path in files.items()
+        )
 
 
 def _made(record):
-    """Return the files that a stage made, by its record; none where it is missing or damaged."""
+    """Return the sizes of files in a record; {} where it is missing or damaged."""
     with suppress(ValueError):
         return artifacts.read_json(record)["made"]
-    return []
+    return {}
 
 
 def read_stages(run: str) -> list[Stage]:
@@ -233,6 +241,7 @@ def execute(stage: Stage) -> None:
     with artifacts.lock(stage.output.with_name(f".{stage.name}.lock"), stage.name):
         if stage.is_current:
             return
+        _remove_broken_sets(stage)
         stage.record.unlink(missing_ok=True)  # so that a killed stage does not count as current
         notes = stage.output.with_suffix(".made")
         notes.write_text("")
@@ -279,6 +288,17 @@ def _execute_notebook(stage):
         raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None
     finally:
         running.unlink(missing_ok=True)
+
+
+def _remove_broken_sets(stage):
+    """Remove its JSON files beside and above a lost one, by which code takes a set for whole."""
+    folder = paths.Run(stage.run).folder
+    files = [folder / name for name in _made(stage.record)]
+    single_files = (stage.output.parent, paths.Run(stage.run).results)
+    lost = [path for path in files if not path.exists() and path.parent not in single_files]
+    for path in files:
+        if path.suffix == ".json" and any(file.is_relative_to(path.parent) for file in lost):
+            path.unlink(missing_ok=True)
 
 
 def failure(error: Exception) -> str:

@@ -284,7 +284,9 @@ def test_files_that_are_made_are_noted_with_those_of_folders(tmp_path, monkeypat
         partial.write_text("posts")
     note(run / "gone")
     write_checksum(run / "posts")
-    assert noted(notes, run) == ["card.json", "model/best", "posts", "posts.sha256"]
+    sizes = noted(notes, run)
+    assert sizes.pop("card.json") == (run / "card.json").stat().st_size
+    assert sizes == {"model/best": 4, "posts": 5, "posts.sha256": 16}
 
 
 HOLD = """

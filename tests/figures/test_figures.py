@@ -205,7 +205,7 @@ def test_results_are_selected_once():
     assert list(select_results(frame, "MRR").MRR) == [0.6], "no paired difference"
     with pytest.raises(ValueError, match="several rows of the metric 'MRR'"):
         charts.bars(pd.concat([frame, frame]), "MRR")
-    with pytest.raises(ValueError, match="no row of the metric 'EER': results hold MRR"):
+    with pytest.raises(ValueError, match="none or several rows of the metric 'EER'"):
         charts.bars(frame, "EER")
 
 

@@ -20,7 +20,7 @@ from ..core.files import check_readable
 from ..corpus.posts_table import open_database
 from ..corpus.shared_texts import COLUMNS as TEXT_COLUMNS
 from ..corpus.shared_texts import pairs_with_same_texts
-from ..sources.text_rows import csv_rows
+from ..sources.csv_and_json_lines import csv_rows
 from ..tokens.batch import Samples
 from .reading import FEWER_QUERIES, FULL_GALLERY, QUERIES, OwnPosts
 from .samples import spread_posts

@@ -359,9 +359,10 @@ def strongest_signs(
     """
     # nobody can count in how many posts a hidden word is, which stands for many words
     is_hidden = parts.feature.isin(NOT_WORDS) | parts.feature.str.contains(HIDDEN_WORD)
-    is_topic = parts.feature.str.strip().str.lower().isin(words)
+    word = parts.feature.str.strip().str.lower()
+    is_shown = ~is_hidden & ~word.isin(words) & (word != "")
     signs = []
-    for row in parts[~is_hidden & ~is_topic].head(MAX_FEATURES).itertuples():
+    for row in parts[is_shown].head(MAX_FEATURES).itertuples():
         sign = {"text": row.feature, "system": label(row.member), "part": row.contribution}
         spellings = row.feature.split(SPELLINGS_JOINER)
         for letter, of_account in zip("ab", texts):

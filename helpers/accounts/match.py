@@ -139,6 +139,7 @@ class Answer:
     errors: dict | None = None
     joint_names: dict[str, str] = field(default_factory=dict)
     same_texts: pd.DataFrame = field(default_factory=pd.DataFrame)
+    is_share_given: bool = False
 
     @property
     def gallery(self) -> AccountGallery:
@@ -248,6 +249,7 @@ def _answer_of_one(posts, encoder, question, said):
         choice,
         errors=validation.link_errors(choice, costs),
         joint_names=joint_names,
+        is_share_given=question.prior > 0,
     )
 
 
@@ -441,6 +443,7 @@ def _answer_of_two(lists, encoder, question, said):
         unknown,
         choice,
         LISTS[chosen],
+        is_share_given=question.overlap > 0,
     )
 
 

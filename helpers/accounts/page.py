@@ -215,6 +215,7 @@ def numbers(answer: Answer) -> dict:
         "threshold": costs.min_probability,
         "prior": answer.prior,
         "is_prior_estimated": asked >= ENOUGH,
+        "is_share_given": answer.is_share_given,
         "false_link_cost": costs.false_accept / costs.miss,
         "highest_probability": answer.highest_probability,
         "supported_by": answer.gallery.use.accounts,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -134,6 +135,19 @@ class Member:
     neighbours: int | None = None
     embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
+    @property
+    def steps(self) -> int:
+        """How often its scores are normalised, 0 to 2; by a cohort once."""
+        if self.cohort is not None:
+            return min(STEPS[self.normaliser], 1)
+        return STEPS[self.normaliser]
+
+    @property
+    def shared(self) -> tuple[Hashable, ...]:
+        """What is equal for members whose galleries differ in ``steps`` only."""
+        reference = None if self.reference is None else self.reference.tobytes()
+        return self.encoder, self.cohort, reference, self.neighbours
+
     def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
         """Make the gallery of some targets, or return the one that was made of them before.
 
@@ -142,9 +156,7 @@ class Member:
         targets : T samples
         max_tokens : tokens read of each post
         """
-        reference = None if self.reference is None else self.reference.tobytes()
-        settings = (self.encoder, self.normaliser, self.cohort, reference, self.neighbours)
-        key = ("gallery", *settings, targets, max_tokens)
+        key = ("gallery", *self.shared, targets, max_tokens, self.steps)
         return self.embeddings.once(key, partial(self._gallery, targets, max_tokens))
 
     def _gallery(self, targets, max_tokens):
@@ -156,11 +168,9 @@ class Member:
             self.embeddings.put(encoder, targets, max_tokens, rows)
         rows = self.embeddings.of(encoder, targets, max_tokens)
         cohort = None
-        steps = STEPS[self.normaliser]
         if self.cohort is not None:
             cohort = self.embeddings.of(encoder, self.cohort, max_tokens)
-            steps = min(steps, 1)
-        return Gallery.of(encoder, rows, steps, cohort, self.reference, self.neighbours)
+        return Gallery.of(encoder, rows, self.steps, cohort, self.reference, self.neighbours)
 
     def opened(self, queries: Samples, targets: Samples, max_tokens: int) -> tuple[Gallery, Rows]:
         """Return the gallery of targets, and the rows (Q, D) of queries by the gallery's encoder.
@@ -278,15 +288,25 @@ class Model:
         ------
         A slice of q queries, and their scores (q, T) float32
         """
-        galleries = [member.opened(queries, targets, max_tokens) for member in self.used_members]
-        blocks = [gallery.scores(rows, own_column) for gallery, rows in galleries]
-        for of_members in zip(*blocks, strict=True):
-            scores = [scores_of_member for _, scores_of_member in of_members]
-            yield of_members[0][0], fuse(scores, self._weights)
+        opened = self._opened(queries, targets, max_tokens)
+        blocks = [gallery.step_scores(rows, own_column) for gallery, rows in opened.values()]
+        for of_galleries in zip(*blocks, strict=True):
+            part, _ = of_galleries[0]
+            steps = [steps_of_gallery for _, steps_of_gallery in of_galleries]
+            yield part, self._weighted_sum(dict(zip(opened, steps)))
 
-    @property
-    def _weights(self):
-        return [member.weight for member in self.used_members]
+    def _opened(self, queries, targets, max_tokens):
+        """Return a gallery and the rows of queries for each set of members that share them."""
+        opened = {}
+        for member in sorted(self.used_members, key=attrgetter("steps"), reverse=True):
+            if member.shared not in opened:
+                opened[member.shared] = member.opened(queries, targets, max_tokens)
+        return opened
+
+    def _weighted_sum(self, steps):
+        """Return the sum of the members' scores, each of the step that the member needs."""
+        scores = [steps[member.shared][member.steps] for member in self.used_members]
+        return fuse(scores, [member.weight for member in self.used_members])
 
     def score_matrix(
         self,
@@ -319,11 +339,11 @@ class Model:
         -------
         (N,) float32
         """
-        scores = []
-        for member in self.used_members:
-            gallery, rows = member.opened(queries, targets, max_tokens)
-            scores.append(gallery.pair_scores(rows, pairs))
-        return fuse(scores, self._weights)
+        opened = self._opened(queries, targets, max_tokens)
+        steps = {
+            shared: gallery.pair_scores(rows, pairs) for shared, (gallery, rows) in opened.items()
+        }
+        return self._weighted_sum(steps)
 
     def to_json(self) -> list[dict]:
         """Return names, normalisers, weights and neighbours, as :meth:`from_json` takes them."""

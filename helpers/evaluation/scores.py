@@ -403,14 +403,27 @@ class Gallery:
         ------
         A slice of q queries, and their scores (q, T) float32, which the next block may overwrite
         """
+        for part, steps in self.step_scores(queries, own_column):
+            yield part, steps[-1]
+
+    def step_scores(
+        self, queries: Rows, own_column: np.ndarray | None = None
+    ) -> Iterator[tuple[slice, list[np.ndarray]]]:
+        """Yield blocks of scores as :meth:`scores` does, of each step: raw ones, s-norm, AS-norm.
+
+        Parameters
+        ----------
+        queries, own_column : as in :meth:`scores`
+        """
         of_queries = self.query_statistics(queries, own_column)
         for part, scores in score_blocks(queries, self.rows, self.unit):
+            steps = [scores]
             for of_query, of_target in zip(of_queries, self.of_targets):
-                scores = s_norm(scores, of_query[:, part], of_target)
-            yield part, scores
+                steps.append(s_norm(steps[-1], of_query[:, part], of_target))
+            yield part, steps
 
-    def pair_scores(self, queries: Rows, pairs: np.ndarray) -> np.ndarray:
-        """Return the normalised scores (N,) of listed pairs.
+    def pair_scores(self, queries: Rows, pairs: np.ndarray) -> list[np.ndarray]:
+        """Return the scores (N,) of listed pairs at each step: raw ones, s-norm, AS-norm.
 
         Queries are compared with the references only.
 
@@ -419,12 +432,12 @@ class Gallery:
         queries : (Q, D) rows of the queries
         pairs : (N, 2), row of the query and row of the target
         """
-        scores = pair_scores(queries, self.rows, pairs, self.unit)
+        steps = [pair_scores(queries, self.rows, pairs, self.unit)]
         query, target = pairs.T
         of_queries = self.query_statistics(queries)
         for of_query, of_target in zip(of_queries, self.of_targets):
-            scores = s_norm(scores, of_query[:, query], of_target[:, target])
-        return scores
+            steps.append(s_norm(steps[-1], of_query[:, query], of_target[:, target]))
+        return steps
 
     def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
         """Return slope and offset that turn the raw score of a pair into its normalised one.

@@ -14,8 +14,8 @@ import msgspec
 
 from ..cleaning.text import normalise_unicode
 from . import Part, file_parts, source_files
+from .csv_and_json_lines import JSON_LINES, json_records
 from .table_columns import EARLIEST, LATEST
-from .text_rows import JSON_LINES, json_records
 
 LINE_BREAK = re.compile(r"<br\s?/?>", re.I)
 

@@ -34,8 +34,8 @@ import sentencepiece
 from ..cleaning.text import normalise_unicode
 from ..core import paths
 from . import Part, file_parts, source_files
+from .csv_and_json_lines import JSON_LINES, json_records
 from .table_columns import LATEST, unix_seconds
-from .text_rows import JSON_LINES, json_records
 
 DAY_SECONDS = 86_400
 FILE_WEEKS = 1000  # between the dates of two files; khan2021's accounts have 1,000 posts at most

@@ -21,7 +21,7 @@ from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable
 from ..core.parameters import unknown
 from . import Part, as_list, existing_path, row_part, source_files
-from .text_rows import json_records
+from .csv_and_json_lines import json_records
 
 # "pairs.jsonl" and "name.jsonl.gz", but no "truth.jsonl" or "name-answers.jsonl"
 PAIRS_FILE = re.compile(r"(?<!truth)(?<!answers)\.jsonl(?:\.(?:gz|bz2|xz|zst))?$")

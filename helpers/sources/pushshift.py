@@ -15,8 +15,8 @@ import msgspec
 from ..cleaning.text import is_bot, normalise_unicode
 from ..core.files import OPENERS
 from . import Part, file_parts, source_files
+from .csv_and_json_lines import json_records
 from .table_columns import LATEST
-from .text_rows import json_records
 
 SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")
 SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # dumps of titles and links, not comments

@@ -1,8 +1,9 @@
 """Tables with one post per row: Parquet, CSV (or TSV) and JSON lines.
 
 The values of a row of CSV are parted by commas, semicolons, tabs or bars, whatever the file's
-ending, see :func:`helpers.sources.text_rows.csv_rows`. CSV and JSON lines may be packed (.gz, .bz2,
-.xz, .zst). Files are read in batches, so a file may be larger than memory. Times may be timestamps
+ending, see :func:`helpers.sources.csv_and_json_lines.csv_rows`. CSV and JSON lines may be packed
+(.gz, .bz2, .xz, .zst). Files are read in batches, so a file may be larger than memory.
+Times may be timestamps
 (naive ones count as UTC), ISO 8601 text, dates written as digits, or numbers since 1970, see
 :func:`helpers.sources.table_columns.unix_seconds`. Text is UTF-8, or UTF-16 with a mark at its
 start; bytes that are not UTF-8 are read as cp1252.
@@ -24,6 +25,7 @@ from ..core.files import OPENERS, bare_path, check_readable
 from ..core.parameters import unknown
 from ..core.paths import resolve
 from . import COLUMNS, Part, as_list, source_files
+from .csv_and_json_lines import csv_rows, json_records
 from .table_columns import (
     TEXT,
     RoundedIds,
@@ -34,7 +36,6 @@ from .table_columns import (
     unix_seconds,
     value_text,
 )
-from .text_rows import csv_rows, json_records
 
 FRAME_ROWS = 10_000  # most rows of one frame
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}

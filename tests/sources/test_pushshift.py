@@ -12,7 +12,7 @@ import pytest
 from backports import zstd
 
 from helpers.cleaning.text import clean_post, is_bot
-from helpers.sources import open_source, text_rows
+from helpers.sources import csv_and_json_lines, open_source
 
 TIME = 1_435_708_800
 GOOD = {
@@ -236,7 +236,7 @@ def test_zstd_frames_follow_each_other_and_damage_ends_the_file(tmp_path):
 def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
     path = dump(tmp_path, [comment(), comment(body="long " * 10**6), comment()])
     assert read(path)[0]["text"].str.len().max() == 5 * 10**6
-    monkeypatch.setattr(text_rows, "MAX_LINE_BYTES", 10**6)
+    monkeypatch.setattr(csv_and_json_lines, "MAX_LINE_BYTES", 10**6)
     rows, drops = read(path)
     assert len(rows) == 2 and sum(drops.values()) == 6
 

@@ -17,7 +17,7 @@ import pytest
 from backports import zstd
 
 from helpers.core import paths
-from helpers.sources import COLUMNS, open_source, table, text_rows
+from helpers.sources import COLUMNS, csv_and_json_lines, open_source, table
 from helpers.sources.table_columns import value_text
 from tests.factories import read_source as read
 
@@ -189,7 +189,7 @@ def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
 
 
 def test_a_csv_row_of_any_length_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_rows, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(csv_and_json_lines, "MAX_LINE_BYTES", 1000)
     (tmp_path / "p.csv").write_text(HEAD + ROW + f"a,1577836800,t,{'x' * 2000}\n" + ROW)
     assert read("table", tmp_path)[1] == {"broken_row": 2}
 
@@ -388,7 +388,7 @@ def test_a_number_is_one_name_in_every_kind_of_file(tmp_path, kind, authors, nam
 
 @pytest.mark.parametrize("ending", PACK)
 def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr(text_rows, "MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr(csv_and_json_lines, "MAX_LINE_BYTES", 1 << 20)
     content = (GOOD * 2).encode() + b"x" * 30_000_000 + b"\n" + GOOD.encode()
     (tmp_path / f"p.jsonl{ending}").write_bytes(PACK[ending](content))
     del content

@@ -179,7 +179,7 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
         assert len(pairs) == shown
     more = {"linked": len(record["pairs"]) + 4}
     page = visible(render(record | {"counts": record["counts"] | more}))
-    assert "4 more pairs are linked or likely: pairs.csv has all." in page
+    assert "Not shown here: 4 more pairs of these; pairs.csv has all." in page
     assert "pairs.csv has all" not in visible(render(record))
 
 

@@ -16,7 +16,7 @@ from ..tokens.batch import Samples
 from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from .passages import passage_hashes, without_passages
 from .samples import Posts, in_memory, samples_of, whole_accounts
-from .unjudged import languages_of, reading_problems
+from .unjudged import MIN_POSTS_TO_JUDGE, languages_of, reading_problems
 
 NOBODY = "nobody of these"
 UNDECIDED = "undecided"
@@ -370,8 +370,9 @@ class AccountGallery:
         ``target``, ``score``, ``llr``, ``probability``, ``query_posts``, ``target_posts`` of the
         most likely account. ``answer`` is this account if its probability reaches the threshold;
         else "undecided" if it is more likely than nobody; else "nobody of these". It is "cannot be
-        judged", without probabilities, where none would hold for the query, or where no post is
-        left of it, since all its words stand in posts of the gallery or of other queries.
+        judged", without probabilities, where none would hold for the query: also where fewer than
+        MIN_POSTS_TO_JUDGE posts are left of it (``query_posts``), since the words of others stand
+        in posts of the gallery or of other queries, too.
         """
         if isinstance(queries, Samples):
             return self._answers(queries, names, costs)
@@ -400,11 +401,13 @@ class AccountGallery:
         is_likelier = best.probability > nobody.probability[best.index]
         unlinked = np.where(is_likelier, UNDECIDED, NOBODY)
         answer = best.target.where(best.linked, unlinked).reindex(nobody.index, fill_value=NOBODY)
+        has_few = nobody.query_posts < MIN_POSTS_TO_JUDGE
+        best.loc[best.index.isin(np.flatnonzero(has_few)), ["llr", "probability"]] = np.nan
         answers = pd.DataFrame(
             {
                 "query": nobody["query"],
-                "answer": answer.mask(nobody.probability.isna(), UNJUDGED),
-                "nobody": nobody.probability,
+                "answer": answer.mask(nobody.probability.isna() | has_few, UNJUDGED),
+                "nobody": nobody.probability.mask(has_few),
                 "threshold": costs.min_probability,
             }
         )

@@ -29,14 +29,19 @@ from .gallery import LINK_COSTS, NOT_COMPARED, UNJUDGED, AccountGallery, likelie
 from .passages import passage_hashes, without_passages
 from .reading import FULL_GALLERY, OwnPosts
 from .samples import MIN_POSTS, spread_posts
-from .unjudged import BOTH_LISTS, MIN_TOKENS_TO_JUDGE, set_aside_rows, token_counts
+from .unjudged import (
+    BOTH_LISTS,
+    MIN_POSTS_TO_JUDGE,
+    MIN_TOKENS_TO_JUDGE,
+    set_aside_rows,
+    token_counts,
+)
 
 LISTS = ("A", "B")
 LINKED = "linked"
 LIKELY = "likely, not linked"
 NOT_LINKED = "not linked"
 STATES = (LINKED, LIKELY, NOT_LINKED, UNJUDGED)
-MIN_POSTS_TO_JUDGE = 8  # calibration saw halves of so many posts, and more
 # reasons why an account cannot be judged, beside those of unjudged.py
 FEW_POSTS = "fewer than {} posts"
 FEW_WORDS = "hardly any words that are not quotes, links, code or copies"

@@ -66,6 +66,7 @@ MASKED = {
 }
 # a larger share is too large if it is so many times that which nine of ten accounts stay below
 MAX_MASKED_RATIO = 8
+MIN_POSTS_TO_JUDGE = 8  # own calibration is fitted on halves of so many posts, and more
 MIN_TOKENS_TO_JUDGE = 100  # in all posts of an account that are read
 # words of the reasons
 WRITES = "writes"  # a language: its letters are read all the same
@@ -87,8 +88,9 @@ REASONS = {
     UNUSABLE: "with no post that can be read (too short, without text, or without a clear time)",
     COPIES: "with nothing but copies of earlier posts, or too few words beside names and signature",
     FEW: f"with fewer than {MIN_POSTS} posts, copies and very short ones not counted",
-    ONE_FORM: "with posts of one form after numbers and names are masked, by a program or by "
-    "somebody whose posts are all alike",
+    ONE_FORM: "with posts that are mostly of one form after numbers and names are masked, by a "
+    "program, or by somebody below whose posts the same lines stand (take such lines, a footer or "
+    "a signature, out of the file)",
     PASSAGES: f"with fewer than {MIN_POSTS} posts whose words do not stand in other posts, too",
     BOTH_LISTS: f"with fewer than {MIN_POSTS} posts whose words do not stand in the other list, "
     "too",

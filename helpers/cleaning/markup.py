@@ -24,13 +24,14 @@ ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,3
 BLOCKS = (
     "p|div|br|li|ul|ol|dl|dt|dd|tr|table|thead|tbody|h[1-6]|hr|pre|blockquote|html|body|head|title"
 )
-# all elements of HTML that a post may hold, and those of Word: "o:p", "st1:place", "w:sdt"
+# all elements of HTML that a post may hold, those of Teams ("at", "emoji"), and those of Word:
+# "o:p", "st1:place", "w:sdt"
 ELEMENTS = (
     f"{BLOCKS}|a|abbr|acronym|address|article|aside|audio|b|base|big|button|caption|center|cite"
     "|code|col|colgroup|del|details|dfn|dir|em|figcaption|figure|font|footer|form|header|i|iframe"
     "|img|ins|kbd|label|link|main|map|mark|meta|nav|nobr|object|picture|q|s|samp|script|section"
     "|small|source|span|strike|strong|style|sub|summary|sup|svg|td|tfoot|th|time|tt|u|var|video"
-    "|wbr|xml|(?:o|v|w|m|st\\d):\\w{1,40}"
+    "|wbr|xml|at|attachment|codeblock|emoji|systemeventmessage|(?:o|v|w|m|st\\d):\\w{1,40}"
 )
 # group 1 is the slash of an end tag, group 2 the element; also comments, as Word writes them:
 # "<!--[if gte mso 9]>", "<![endif]-->"
@@ -41,7 +42,9 @@ TAG = re.compile(
 NO_ELEMENT = re.compile(rf"</?(?!(?:{ELEMENTS})[\s/>])[a-z][\w-]*+(?:\s[^<>]*)?>", re.I)
 # a post that begins with "<p>text" or with "<div class='x'>"
 PAGE_START = re.compile(
-    rf"\s*<(?:!doctype|(?!br|hr|pre)(?:{BLOCKS}|span)(?:\s[^<>]+>|>\s*<|>(?=\S)))", re.I
+    rf"\s*<(?:!doctype|(?!br|hr|pre)(?:{BLOCKS}|span|article|aside|attachment|figure|section)"
+    r"(?:\s[^<>]+>|>\s*<|>(?=\S)))",
+    re.I,
 )
 # "<br />", "text.<br>" or the end of "<b>text</b>": the tags of a post that is else plain text.
 # Where one stands behind a quotation mark or bracket, the post is about HTML, or code
@@ -54,7 +57,12 @@ QUOTED_TAG = re.compile(r"[\"'`(=]</?[a-z]", re.I)
 CODE_ELEMENT = re.compile(r"<code(?:\s[^<>]*)?>([^<>`\n]{1,400})</code>", re.I)
 BLOCK = re.compile(BLOCKS, re.I)
 # elements whose text nobody sees, or that is a quote or code
-HIDDEN = set("audio blockquote head iframe object pre script style svg title video xml".split())
+HIDDEN = set(
+    "aside attachment audio blockquote codeblock emoji head iframe object pre script style svg "
+    "systemeventmessage title video xml".split()
+)
+# a mention in Teams: '<at id="0">Anna Ash</at>'
+MENTION = re.compile(r"<at(?:\s[^<>]*)?>[^<>]{0,200}</at>", re.I)
 
 # "[b]", "[url=https://example.org]", "[/quote]"; the texts of others, and what is no text
 # Older forums number their tags: "[b:1a2b3c4d]".
@@ -176,7 +184,7 @@ def _without_layer(text):
     if "</quote>" in text:
         text = _without_tags(text, SKYPE_TAG, {"quote"})
     if "<" in text and _is_html(text):
-        text = CODE_ELEMENT.sub(r"`\1`", text)
+        text = MENTION.sub("@user", CODE_ELEMENT.sub(r"`\1`", text))
         text = _without_tags(text, TAG, HIDDEN)
     if "[/" in text and _is_bbcode(text):
         text = _without_tags(text, BBCODE_TAG, BBCODE_HIDDEN)

@@ -4,8 +4,8 @@ The values of a row of CSV are parted by commas, semicolons, tabs or bars, whate
 ending, see :func:`helpers.sources.csv_and_json_lines.csv_rows`. CSV and JSON lines may be packed
 (.gz, .bz2, .xz, .zst). Files are read in batches, so a file may be larger than memory.
 Times may be timestamps (naive ones count as UTC), ISO 8601 text, dates written as digits, or
-numbers since 1970, see :func:`helpers.sources.table_columns.unix_seconds`. Text is UTF-8, or UTF-16 with a mark at its
-start; bytes that are not UTF-8 are read as cp1252.
+numbers since 1970, see :func:`helpers.sources.table_columns.unix_seconds`. Text is UTF-8, or
+UTF-16 with a mark at its start; bytes that are not UTF-8 are read as cp1252.
 """
 
 from collections import Counter

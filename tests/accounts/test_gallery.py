@@ -144,8 +144,11 @@ def test_links_are_the_numbers_of_rank(gallery):
     )
 
 
-def test_links_in_three_lines(encoder):
+def test_links_in_three_lines(encoder, monkeypatch):
     gallery = AccountGallery.of(encoder, POSTS, ["tea", "semi"], topics=[["a", "b"], ["b", None]])
+    few = gallery.link([["and so on"]])
+    assert (few.answer == UNJUDGED).all() and few[["nobody", "probability"]].isna().all(axis=None)
+    monkeypatch.setattr("helpers.accounts.gallery.MIN_POSTS_TO_JUDGE", 1)
     links = gallery.link(
         [["Tea is what I like!", "More tea, please."], ["and so on"]], topics=[["a", "b"], ["c"]]
     )

@@ -38,6 +38,12 @@ ENCODED = {
     "mojibake twice": POST.encode().decode("latin-1").encode().decode("latin-1"),
     "editor": f'<div class="ql-editor"><p style="margin:0cm">{html.escape(POST)}</p></div>',
     "Word": WORD % html.escape(POST),
+    "Teams": f"<p>{html.escape(POST)}</p><attachment id='17'></attachment>",
+    "Teams, an answer": f"<attachment id='17'></attachment>\n<div>{html.escape(POST)}</div>",
+    "Discourse": '<aside class="quote" data-username="Jane Doe"><div class="title">Jane:</div>'
+    f"<blockquote><p>hers</p></blockquote></aside><p>{html.escape(POST)}</p>",
+    "Discourse, below": f"<section><p>{html.escape(POST)}</p></section>"
+    '<aside class="quote"><div class="title">Jane Doe:</div>hers</aside>',
     "forum": f"<p>{html.escape(POST)}<br />\n</p>",
     "escaped twice": html.escape(html.escape(f"<p>{POST}</p>")),
     "entities": html.escape(POST).replace("\u00a0", "&nbsp;"),
@@ -174,3 +180,7 @@ def test_many_quotes_take_linear_time():
     plain_text("Jane said:\n" * 50_000 + "Click to expand...")
     plain_text("Jane said:\nClick to expand...\n" * 50_000)
     assert time.perf_counter() - begin < 5
+
+
+def test_mentions_of_teams_are_masked():
+    assert plain_text('<p>Hi <at id="0">Jane Doe</at>, look</p>').strip() == "Hi @user, look"

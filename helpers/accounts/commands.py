@@ -13,9 +13,10 @@ from ..core.files import check_target, write_target
 from . import page, reading
 from .decisions import find_same_texts, read_decisions
 from .encoder import AuthorEncoder
-from .match import LIKELY, LINKED, SIDES, Question, answer_question, comparable_lists
+from .match import LIKELY, LINKED, SIDES, Question, answer_question
 from .reading import NO_TIMES, USUAL_NAMES
 from .samples import spread_posts
+from .two_lists import comparable_lists
 
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 MAX_ROWS = 50  # of a printed table

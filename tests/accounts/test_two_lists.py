@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.accounts import commands, match, page, reading
+from helpers.accounts import commands, match, page, reading, two_lists
 from helpers.accounts.encoder import ENOUGH
 from helpers.accounts.evidence import pair_evidence
 from helpers.accounts.gallery import LINK_COSTS, UNJUDGED
@@ -55,7 +55,7 @@ def posts(encoder, files, tmp_path_factory):
         reading.read_posts(Run(name), str(files / f"{name}.csv"), encoder, pseudonymise=False)
         for name in "ab"
     ]
-    yield match.comparable_lists(*both, encoder.kinds)
+    yield two_lists.comparable_lists(*both, encoder.kinds)
     patch.undo()
 
 
@@ -172,14 +172,14 @@ def test_few_accounts_are_refused(encoder, posts):
 
 def test_large_lists_are_matched_by_their_nearest_pairs(matched, monkeypatch):
     nothing = np.empty((0, 2), int)
-    whole = match.log_odds_of_pairs(matched.galleries, nothing)
-    monkeypatch.setattr(match, "FULL_GALLERY", 10)
-    monkeypatch.setattr(match, "NEAREST", 12)
-    near = match.log_odds_of_pairs(matched.galleries, nothing)
+    whole = two_lists.log_odds_of_pairs(matched.galleries, nothing)
+    monkeypatch.setattr(two_lists, "FULL_GALLERY", 10)
+    monkeypatch.setattr(two_lists, "NEAREST", 12)
+    near = two_lists.log_odds_of_pairs(matched.galleries, nothing)
     np.testing.assert_allclose(whole.toarray()[near.coords], near.data, atol=1e-3)
     assert near.nnz < whole.nnz / 2
     different = np.stack(near.coords, 1)[::3]
-    left = match.log_odds_of_pairs(matched.galleries, different)
+    left = two_lists.log_odds_of_pairs(matched.galleries, different)
     assert set(zip(*left.coords)) == set(zip(*near.coords)) - set(map(tuple, different))
 
 
@@ -188,7 +188,7 @@ def test_the_nearest_pairs_are_those_of_a_loop(seed, rows, columns, nearest):
     rng = np.random.default_rng(seed)
     sides = [as_rows(rng.integers(0, 3, (size, 4)).astype(float)) for size in (rows, columns)]
     expected = slow_candidates((sides[0] @ sides[1].T).numpy(), nearest)
-    assert [tuple(pair) for pair in match.near_pairs(*sides, nearest)] == expected
+    assert [tuple(pair) for pair in two_lists.near_pairs(*sides, nearest)] == expected
 
 
 def test_the_evidence_adds_up_to_the_score(matched):
@@ -243,7 +243,7 @@ def scores_of(drawn):
 
 
 def linked_pairs(scores, overlap):
-    probability, _ = match.match_pairs(as_pairs(2 * scores - 4), overlap or 0.0)
+    probability, _ = two_lists.match_pairs(as_pairs(2 * scores - 4), overlap or 0.0)
     return np.argwhere(probability.toarray() >= LINK_COSTS.min_probability)
 
 

@@ -70,9 +70,9 @@ class TimeSplit(Rule):
 
     @model_validator(mode="after")
     def _periods_are_in_order(self):
-        # a date and a fraction, or dates in different zones, are compared where posts are known
-        is_comparable = type(self.train_until) is type(self.dev_until)
-        if is_comparable and self.train_until >= self.dev_until:
+        ends = [_moment(self.train_until), _moment(self.dev_until)]
+        # a date and a fraction can only be compared once the posts are known
+        if type(ends[0]) is type(ends[1]) and ends[0] >= ends[1]:
             raise ValueError(
                 f"train_until ({self.train_until}) must be earlier than "
                 f"dev_until ({self.dev_until})"
@@ -193,6 +193,14 @@ class TimeSplit(Rule):
             "t1": _dates({community: t1 for community, t1, _ in rows}),
             "t2": _dates({community: t2 for community, _, t2 in rows}),
         }
+
+
+def _moment(until):
+    """Return a fraction as it is, and an ISO date as a datetime, in UTC if it has no zone."""
+    if isinstance(until, float):
+        return until
+    moment = datetime.fromisoformat(until)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _instant(until):

@@ -39,7 +39,7 @@ NONSENSE = [
     (
         "01_collect",
         "split_settings",
-        {"train_until": "2020-02-01", "dev_until": "2020-02-01"},
+        {"train_until": "2020-02-01", "dev_until": "2020-02-01T00:00+01:00"},
         "earlier than",
     ),
     ("01_collect", "split_settings", {"min_posts": 9, "max_posts": 3}, "min_posts (9)"),

@@ -130,6 +130,7 @@ def posts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
     A token is of a form if FORM_TOKENS tokens in a row, it among them, stand in at least
     FORM_SHARE of the account's posts, numbers being equal. A post is of a form if more than half of
     its tokens are, an account if more than half of its posts are; none is where most accounts are.
+    How posts end in several accounts, as with the footer of a company, does not count.
 
     Parameters
     ----------
@@ -142,6 +143,41 @@ def posts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
     -------
     (authors,) int, 0 for all other accounts
     """
+    counts = _count_posts_in_form(store, kinds)
+    if counts.any():
+        without_footers = _count_posts_in_form(_without_footers(store, kinds), kinds)
+        counts[without_footers == 0] = 0
+    # a form of most accounts is one of the place, in which people write
+    if (counts > 0).mean() > 0.5:
+        return np.zeros_like(counts)
+    return counts
+
+
+def _without_footers(store, kinds):
+    """Cut the end of each post that several accounts share, unless nothing is left of the post."""
+    hashes = passage_hashes(store, kinds)
+    account_offsets = store.post_offsets[store.author_offsets]
+    begins = np.flatnonzero(_is_repeated(hashes, account_offsets))
+    is_shared = np.zeros(len(hashes), bool)
+    for place in range(PASSAGE_TOKENS):
+        is_shared[begins + place] = True
+
+    places = np.arange(len(hashes))
+    last_own = np.maximum.accumulate(np.where(is_shared, -1, places))
+    post_begins, post_ends = store.post_offsets[:-1], store.post_offsets[1:]
+    lengths = post_ends - post_begins
+    own_lengths = last_own[post_ends - 1] + 1 - post_begins
+    own_lengths = np.where(own_lengths > 0, own_lengths, lengths)
+    is_own = places < np.repeat(post_begins + own_lengths, lengths)
+    return replace(
+        store,
+        tokens=np.asarray(store.tokens)[is_own],
+        post_offsets=np.concatenate([[0], own_lengths.cumsum()]),
+    )
+
+
+def _count_posts_in_form(store, kinds):
+    """Return the number of posts of one form of each account, (authors,), 0 if not most are."""
     counts = np.zeros(store.authors, int)
     for account in np.flatnonzero(store.posts_per_author() >= MIN_FORM_POSTS):
         posts = slice(store.author_offsets[account], store.author_offsets[account + 1] + 1)
@@ -151,9 +187,6 @@ def posts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
         in_form = _posts_in_form(kind, lengths)
         if in_form > len(lengths) / 2:
             counts[account] = in_form
-    # a form of most accounts is one of the place, in which people write
-    if (counts > 0).mean() > 0.5:
-        return np.zeros_like(counts)
     return counts
 
 
@@ -179,14 +212,17 @@ def _posts_in_form(kind, lengths):
     return int((tokens_in_form > lengths / 2).sum())
 
 
-def _is_repeated(hashes, post_offsets, gallery_hashes):
-    """Tell which hashes (tokens,) occur in at least two posts or in the gallery; 0 never counts."""
+def _is_repeated(hashes, offsets, gallery_hashes=np.empty(0, np.uint64)):
+    """Tell which hashes (tokens,) occur in two posts or accounts, or in the gallery; 0 never does.
+
+    The posts, or accounts, begin at ``offsets``.
+    """
     is_repeated = np.zeros(len(hashes), bool)
     part_of_hash = (hashes % HASH_PARTS).astype(np.uint8)
     for part in range(HASH_PARTS):
         places = np.flatnonzero((part_of_hash == part) & (hashes > 0))
-        post = pd.Series(np.searchsorted(post_offsets, places, side="right"))
-        by_hash = post.groupby(hashes[places], sort=False)
+        owner = pd.Series(np.searchsorted(offsets, places, side="right"))
+        by_hash = owner.groupby(hashes[places], sort=False)
         # a repetition within one post, "ha ha ha", is style and stays
         in_several = by_hash.transform("max") > by_hash.transform("min")
         gallery_part = gallery_hashes[gallery_hashes % HASH_PARTS == part]

@@ -89,8 +89,7 @@ REASONS = {
     COPIES: "with nothing but copies of earlier posts, or too few words beside names and signature",
     FEW: f"with fewer than {MIN_POSTS} posts, copies and very short ones not counted",
     ONE_FORM: "with posts that are mostly of one form after numbers and names are masked, by a "
-    "program, or by somebody below whose posts the same lines stand (take such lines, a footer or "
-    "a signature, out of the file)",
+    "program, or by somebody below whose posts the same signature stands (take it out of the file)",
     PASSAGES: f"with fewer than {MIN_POSTS} posts whose words do not stand in other posts, too",
     BOTH_LISTS: f"with fewer than {MIN_POSTS} posts whose words do not stand in the other list, "
     "too",

@@ -103,6 +103,25 @@ def test_posts_of_one_form_are_counted():
     assert posts_of_one_form(store, kinds).tolist() == [20, 0, 0, 0]
 
 
+def test_a_footer_of_several_accounts_is_no_form():
+    rng = np.random.default_rng(0)
+    footer = list(range(20, 60))
+    joins = [[5, 6, 7, *rng.integers(100, 900, 2)] for _ in range(20)]
+    colleague, other = ([[*rng.integers(100, 900, 9), *footer] for _ in range(20)] for _ in "ab")
+    footers_only = [[5, 6, number, *footer] for number in range(100, 120)]
+    alone = [[*rng.integers(100, 900, 9), *range(60, 90)] for _ in range(20)]
+    persons = [list(rng.integers(100, 900, 9)) for _ in range(80)]
+    posts = [*joins, *colleague, *other, *footers_only, *alone, *persons]
+    store = replace(
+        store_in_memory([20] * 9),
+        tokens=np.concatenate(posts).astype(np.uint16),
+        post_offsets=np.cumsum([0, *map(len, posts)]),
+    )
+    kinds = np.arange(2, 1002, dtype=np.uint64)
+    # what stands before a footer is judged as any post; what one account alone repeats is its form
+    assert posts_of_one_form(store, kinds).tolist() == [20, 0, 0, 0, 20, 0, 0, 0, 0]
+
+
 def repeated_naively(posts, length):
     """What runs of ``length`` tokens that stand in two posts or more do not cover."""
     seen, covered = {}, [set() for _ in posts]

@@ -15,13 +15,16 @@ from ..evaluation.scores import reference_targets
 from ..tokens.batch import Samples
 from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from .passages import passage_hashes, without_passages
-from .samples import Posts, in_memory, samples_of, whole_accounts
+from .samples import Posts, in_memory, in_one_spelling, samples_of, whole_accounts
 from .unjudged import MIN_POSTS_TO_JUDGE, languages_of, reading_problems
 
 NOBODY = "nobody of these"
 UNDECIDED = "undecided"
 UNJUDGED = "cannot be judged"
 NOT_COMPARED = -np.inf  # log-likelihood ratio of a query and a target that are not compared
+# A log-likelihood ratio is at most so much above that of the same posts in one spelling: lower case,
+# "..." or "!!!" make any two people alike where nobody else has such a habit
+SPELLING_MARGIN = 6.0
 LINK_COSTS = DetectionCosts(false_accept=10)  # linking two people costs as much as ten missed pairs
 
 
@@ -177,11 +180,7 @@ class AccountGallery:
         ----------
         queries : Q samples
         """
-        blocks = []
-        for part, scores in self.model.scores(queries, self.targets, MAX_TOKENS):
-            posts = (queries.count[part, None], self.targets.count)
-            blocks.append(self.use.log_ratio(scores, *posts, self.reference_count))
-        return np.concatenate(blocks) - np.log(len(self))
+        return self.log_ratios(self.scores(queries), queries.count[:, None]) - np.log(len(self))
 
     def log_odds_of_pairs(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
         """Return the log-odds (N,) of :meth:`log_odds` for pairs of a query and a target.
@@ -191,9 +190,69 @@ class AccountGallery:
         queries : Q samples
         pairs : (N, 2), rows of queries and of targets
         """
-        scores = self.model.pair_scores(queries, self.targets, pairs, MAX_TOKENS)
-        posts = (queries.count[pairs[:, 0]], self.targets.count[pairs[:, 1]])
-        return self.use.log_ratio(scores, *posts, self.reference_count) - np.log(len(self))
+        scores = [
+            self.model.pair_scores(*sides, pairs, MAX_TOKENS) for sides in self._spellings(queries)
+        ]
+        query, target = pairs.T
+        log_ratios = self.log_ratios(scores, queries.count[query], self.targets.count[target])
+        return log_ratios - np.log(len(self))
+
+    def scores(self, queries: Samples, own_column: np.ndarray | None = None) -> list[np.ndarray]:
+        """Return the scores (Q, T) of posts as they are written, and of posts in one spelling.
+
+        A gallery that does not normalise compares posts as they are written only.
+
+        Parameters
+        ----------
+        queries : Q samples
+        own_column : (Q,), for each query its number among the targets, -1 if it is none of them
+        """
+        return [
+            self.model.score_matrix(*sides, MAX_TOKENS, own_column)
+            for sides in self._spellings(queries)
+        ]
+
+    def log_ratios(
+        self,
+        scores: list[np.ndarray],
+        query_posts: np.ndarray,
+        target_posts: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return log-likelihood ratios without bounds, of the posts as they are written.
+
+        They are at most SPELLING_MARGIN above those of one spelling.
+
+        Parameters
+        ----------
+        scores : those of each spelling, as :meth:`scores` returns them
+        query_posts, target_posts : numbers of posts, broadcast to the shape of the scores; by
+            default those of all targets
+        """
+        if target_posts is None:
+            target_posts = self.targets.count
+        written, *spelled = (
+            self.use.log_ratio(of_spelling, query_posts, target_posts, self.reference_count)
+            for of_spelling in scores
+        )
+        for log_ratio in spelled:
+            written = np.minimum(written, log_ratio + SPELLING_MARGIN)
+        return written
+
+    def _spellings(self, queries):
+        """Return queries and targets as they are written, and in one spelling."""
+        spellings = [(queries, self.targets)]
+        if self.normalised:
+            targets = self._targets_in_one_spelling
+            if queries is not self.targets:
+                queries = in_one_spelling(queries, self.encoder.tokenizer)
+            else:
+                queries = targets
+            spellings.append((queries, targets))
+        return spellings
+
+    @cached_property
+    def _targets_in_one_spelling(self):
+        return in_one_spelling(self.targets, self.encoder.tokenizer)
 
     def highest_probability(self, costs: DetectionCosts) -> float:
         """Return the highest probability that a target can have, given the prior of ``costs``."""
@@ -217,10 +276,9 @@ class AccountGallery:
         probability holds for a query, (Q,) object, "" where one does
         """
         own_column = self.columns(names)
-        blocks = self.model.scores(queries, self.targets, MAX_TOKENS, own_column)
-        scores = np.concatenate([block.copy() for _, block in blocks])
-        posts = (queries.count[:, None], self.targets.count)
-        llr = self.use.llr(scores, *posts, self.reference_count)
+        scores = self.scores(queries, own_column)
+        llr = self.log_ratios(scores, queries.count[:, None])
+        llr = llr.clip(*self.use.bounds(self.reference_count))
         if (own_column >= 0).all():
             problems = self.problems[own_column]
         else:
@@ -237,7 +295,7 @@ class AccountGallery:
             # raw scores of strangers may all be high: their mean ratio is lowered to at most 1
             mean_ratio = log_mean_ratio(self.of_judged(llr, problems))
             llr -= np.maximum(mean_ratio, 0)[:, None]
-        return scores, llr, problems
+        return scores[0], llr, problems
 
     def of_judged(self, llr: np.ndarray, problems: np.ndarray) -> np.ndarray:
         """Return likelihood ratios with -inf for targets that cannot be judged.

@@ -1,5 +1,6 @@
 """Make samples, which encoders read, from lists of texts or from the accounts of a token store."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -18,6 +19,8 @@ from ..tokens.store import TokenStore, concat_ranges
 MAX_TOKENS = 128  # number of tokens that are read of each post
 MIN_POSTS = 4  # accounts with fewer posts are left out: they show too little of a style
 MOST_POSTS = 1024  # number of posts that are read of each account at most
+APOSTROPHES = re.compile("['’]")
+PUNCTUATION = re.compile(r"[.,;:!?\"“”()\[\]…–—*_-]+")
 UNKNOWN_TOPIC = NO_TOPIC  # the name of a topic that is not known
 
 Posts = Sequence[Sequence[str]]  # one list of texts per account, oldest first
@@ -149,6 +152,34 @@ def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
     begins = store.post_offsets[posts]
     ends = store.post_offsets[posts + 1]
     return [tokenizer.decode(store.tokens[begin:end]) for begin, end in zip(begins, ends)]
+
+
+def in_one_spelling(samples: Samples, tokenizer) -> Samples:
+    """Return samples whose posts are in lower case, without punctuation.
+
+    A post of punctuation alone stays as it is.
+
+    Parameters
+    ----------
+    samples : Samples
+        N samples
+    tokenizer : Tokenizer
+        that the store was encoded with
+    """
+    own = in_memory(samples)
+    texts = texts_of(own.store, np.arange(own.store.posts), tokenizer)
+    tokens = tokenizer.encode([_in_one_spelling(text) or text for text in texts])
+    store = replace(
+        own.store,
+        tokens=np.concatenate(tokens).astype(np.uint16),
+        post_offsets=np.cumsum([0, *_lengths(tokens)]),
+    )
+    return replace(own, store=store)
+
+
+def _in_one_spelling(text):
+    words = PUNCTUATION.sub(" ", APOSTROPHES.sub("", text.lower()))
+    return " ".join(words.split())
 
 
 def whole_accounts(store: TokenStore) -> Samples:

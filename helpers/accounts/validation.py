@@ -118,7 +118,7 @@ def choose_calibration(
     if 2 <= len(can_be_read) < len(gallery):
         older = older[can_be_read]
         gallery = posts.gallery(encoder, gallery.targets[can_be_read])
-    scores = gallery.model.score_matrix(older, gallery.targets, MAX_TOKENS)
+    scores = gallery.scores(older)
     ratios = {"shipped": _ratios(gallery, older, scores)}
     if len(older) >= ENOUGH:
         ratios["own"] = _left_out_ratios(gallery, older, scores, seed)
@@ -133,24 +133,25 @@ def choose_calibration(
 
 def _ratios(gallery, older, scores):
     """Return the log-likelihood ratios of older halves with a gallery's."""
-    counts = (older.count[:, None], gallery.targets.count)
-    return gallery.use.llr(scores, *counts, gallery.reference_count)
+    log_ratios = gallery.log_ratios(scores, older.count[:, None])
+    return log_ratios.clip(*gallery.use.bounds(gallery.reference_count))
 
 
 def _calibrated(gallery, older, scores, rows):
     """Return the gallery with a calibration that is fitted on some of the accounts."""
     targets = gallery.targets
-    encoder = gallery.encoder.calibrated_by(scores, older, targets, rows, gallery.hours)
+    encoder = gallery.encoder.calibrated_by(scores[0], older, targets, rows, gallery.hours)
     return replace(gallery, encoder=encoder)
 
 
 def _left_out_ratios(gallery, older, scores, seed):
     """Return the log-likelihood ratios of own calibrations, each row of one fitted on others."""
     parts = np.array_split(np.random.default_rng(seed).permutation(len(older)), 2)
-    ratios = np.empty(scores.shape)
+    ratios = np.empty(scores[0].shape)
     for judging, fitting in (parts, reversed(parts)):
         judged = _calibrated(gallery, older, scores, np.sort(fitting))
-        ratios[judging] = _ratios(judged, older[judging], scores[judging])
+        of_judging = [of_spelling[judging] for of_spelling in scores]
+        ratios[judging] = _ratios(judged, older[judging], of_judging)
     return ratios
 
 

@@ -223,6 +223,34 @@ def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: flo
     return np.where(np.isnan(accepted), np.nan, recall).max(-1)
 
 
+def auc(scores: np.ndarray, same: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the area under the ROC curve, NaN where all pairs that count are of one kind.
+
+    Parameters
+    ----------
+    scores : (N,)
+        score of each pair.
+    same : (N,) bool
+        whether a pair is of one author.
+    weights : (..., N)
+        how often each pair counts; by default once.
+
+    Returns
+    -------
+    (...)
+    """
+    if weights is None:
+        weights = np.ones(len(same))
+    order = np.argsort(scores)
+    first_of_score = np.unique(scores[order], return_index=True)[1]
+    positives, negatives = [
+        np.add.reduceat((weights * kind)[..., order], first_of_score, -1) for kind in (same, ~same)
+    ]
+    below = np.cumsum(negatives, -1) - negatives / 2  # ties count half
+    with np.errstate(invalid="ignore"):
+        return (positives * below).sum(-1) / (positives.sum(-1) * negatives.sum(-1))
+
+
 def topic_means(
     accounts: np.ndarray, costs: DetectionCosts, tallies: list[ScoreCounts], weights: np.ndarray
 ) -> np.ndarray:
@@ -256,24 +284,3 @@ def topic_means(
     topics = np.isfinite(metrics).sum(0)
     with np.errstate(invalid="ignore"):
         return (np.nansum(metrics, axis=0) / topics).T
-
-
-def mean_det_curve(tallies: list[ScoreCounts], points: int = 500) -> pd.DataFrame:
-    """Return the mean P_miss of several topics at each P_fa (khan2021 Figure 7).
-
-    Parameters
-    ----------
-    tallies : list[ScoreCounts]
-        counts of the trials of each topic.
-    points : int
-        number of values of P_fa on a linear scale, and again on a logarithmic one.
-
-    Returns
-    -------
-    Columns ``P_fa`` (ascending), ``P_miss``.
-    """
-    logarithmic = np.geomspace(1e-6, 1, points)
-    p_fa = np.unique(np.concatenate([[0], logarithmic, np.linspace(0, 1, points)]))
-    # where a curve falls vertically, np.interp takes the lower end, that of the better threshold
-    p_miss = [np.interp(p_fa, *error_rates(counts)) for counts in tallies]
-    return pd.DataFrame({"P_fa": p_fa, "P_miss": np.mean(p_miss, axis=0)})

@@ -16,7 +16,7 @@ from ..core.paths import Run
 from .bootstrap import resampled_metrics
 from .calibration import cllr, min_cllr
 from .matching import MatchConfig, draw_lists, estimate_overlap, mutual_best, sinkhorn
-from .scores import list_norm, refuse_nan
+from .scores import best_ranks, neighbour_statistics, s_norm
 
 PRECISIONS = {"A@P90": 0.9, "A@P99": 0.99}
 METRICS = ("MRR", "R@1", *PRECISIONS)
@@ -51,16 +51,13 @@ def best_answers(values: np.ndarray, same: np.ndarray) -> pd.DataFrame:
     ValueError
         If a value is NaN.
     """
-    refuse_nan(values, "values")
+    rank = best_ranks(values, same).astype(float)
+    rank[~same.any(1)] = np.nan
     value = values.max(1)
-    own_value = np.where(same, values, -np.inf).max(1)
-    rank = (values >= own_value[:, None]).sum(1)  # T where it is no candidate
-    target = np.where(value > -np.inf, values.argmax(1), -1)
-    answers = pd.DataFrame({"target": target, "value": value})
-    answers["rank"] = np.where(same.any(1), rank, np.nan)
-    # of one target a partner that is no candidate has the rank 1, too
-    answers["right"] = (answers["rank"] == 1) & (value == own_value) & (value > -np.inf)
-    return answers
+    has_answer = value > -np.inf
+    target = np.where(has_answer, values.argmax(1), -1)
+    right = (rank == 1) & has_answer
+    return pd.DataFrame({"target": target, "value": value, "rank": rank, "right": right})
 
 
 def list_metrics(
@@ -90,11 +87,9 @@ def list_metrics(
         If the queries of both are others, or do not all have a partner in both or in neither.
     """
     bases = [] if base is None else [base]
-    has_partner = answers["rank"].notna()
-    for part in bases:
-        has_same = part["rank"].notna().equals(has_partner)
-        if not has_same or not part["account"].equals(answers["account"]):
-            raise ValueError("answers to compare are not to the same queries")
+    queries = [part[["account"]].assign(known=part["rank"].notna()) for part in [answers, *bases]]
+    if not queries[0].equals(queries[-1]):
+        raise ValueError("answers to compare are not to the same queries")
     account = answers["account"]
     return resampled_metrics(METRICS, account, _metrics, [answers], bases, seed, resamples)
 
@@ -196,6 +191,7 @@ def record_lists(
     """
     size = len(lists.answers[ALONE]) // len(lists.overlaps)
     about |= {"protocol": protocol, "queries": size, "targets": size}
+    names = {way: name_of_way(system, way) for way in WAYS} | {"": ""}
     of_ways = [(way, "") for way in ways]
     if MATCHED in ways:
         of_ways += [(MATCHED, ALONE), (MATCHED, AS_LIST)]
@@ -203,9 +199,8 @@ def record_lists(
         measured = list_metrics(lists.answers[way], lists.answers.get(base), about.get("seed", 0))
         if way in WITHOUT_RANKS:
             measured = measured.drop("MRR")
-        name = name_of_way(system, way)
-        base_name = name_of_way(system, base) if base else ""
-        results.record(files, measured, model=name, label=name, base=base_name, **about)
+        about |= {"model": names[way], "label": names[way], "base": names[base]}
+        results.record(files, measured, **about)
 
 
 def name_of_way(system: str, way: str) -> str:
@@ -229,7 +224,7 @@ def match_drawn_lists(
     seed: int = 0,
     rounds: int | None = None,
     estimated: bool = False,
-    reverse_scores: np.ndarray | None = None,
+    list_scores: np.ndarray | None = None,
 ) -> DrawnLists:
     """Draw pairs of lists, and answer the queries of each pair in all WAYS.
 
@@ -242,31 +237,30 @@ def match_drawn_lists(
     seed : seed of the lists; the lists of one seed and overlap are the same
     rounds : number of times that rows and columns are scaled; by default as many as needed
     estimated : whether the matching estimates the overlap, in place of knowing it
-    reverse_scores : (N, N), scores of the same pairs where the targets are asked in the gallery of
-        queries. If given, all WAYS but ALONE read the mean of both, as the command ``match`` does
+    list_scores : (N, N), scores that all WAYS but ALONE read, such as the mean of both directions,
+        as the command ``match`` reads; by default ``scores``
     """
     rng = np.random.default_rng(seed)
-    of_lists = scores.astype(np.float64)
-    if reverse_scores is not None:
-        of_lists = (of_lists + reverse_scores) / 2
-    answers = {way: [] for way in WAYS}
-    pairs = []
+    if list_scores is None:
+        list_scores = scores.astype(np.float64)
+    drawn = []
     overlaps = []
     for _ in range(lists):
         queries, targets = draw_lists(len(scores), overlap, rng)
-        same = queries[:, None] == targets
         rows = np.ix_(queries, targets)
-        assumed = estimate_overlap(of_lists[rows], config) if estimated else overlap
-        matched = sinkhorn(of_lists[rows], config, assumed, rounds)
+        of_list = list_scores[rows]
+        assumed = estimate_overlap(of_list, config) if estimated else overlap
+        matched = sinkhorn(of_list, config, assumed, rounds)
+        same = queries[:, None] == targets
+        about = {"account": queries, "nobody": 1 - matched.sum(1)}
+        values = _values_of_ways(scores[rows], of_list) | {MATCHED: matched}
+        answers = {way: best_answers(values[way], same).assign(**about) for way in WAYS}
         llr = config.llr(matched, assumed, len(queries))
-        pairs.append((llr.ravel(), same.ravel()))
+        drawn.append((answers, llr.ravel(), same.ravel()))
         overlaps.append(assumed)
-        values = _values_of_ways(scores[rows], of_lists[rows]) | {MATCHED: matched}
-        for way in WAYS:
-            of_way = best_answers(values[way], same)
-            answers[way].append(of_way.assign(account=queries, nobody=1 - matched.sum(1)))
-    joined = {way: pd.concat(parts, ignore_index=True) for way, parts in answers.items()}
-    return DrawnLists(joined, *map(np.concatenate, zip(*pairs)), overlaps)
+    answers, llr, same = zip(*drawn)
+    joined = {way: pd.concat([part[way] for part in answers], ignore_index=True) for way in WAYS}
+    return DrawnLists(joined, np.concatenate(llr), np.concatenate(same), overlaps)
 
 
 def _values_of_ways(scores_alone, scores):
@@ -275,9 +269,13 @@ def _values_of_ways(scores_alone, scores):
 
     is_assigned = np.zeros(scores.shape, bool)
     is_assigned[optimize.linear_sum_assignment(scores, maximize=True)] = True
+    single = scores.astype(np.float32)
+    # the accounts of each list know those of the other as their cohort
+    of_queries = neighbour_statistics(single)
+    of_targets = neighbour_statistics(single.T)
     return {
         ALONE: scores_alone,
-        AS_LIST: list_norm(scores.astype(np.float32)),
+        AS_LIST: s_norm(single, of_queries, of_targets),
         ASSIGNED: np.where(is_assigned, scores, -np.inf),
         MUTUAL: np.where(mutual_best(scores), scores, -np.inf),
     }

@@ -127,7 +127,7 @@ def _worse(seed, order):
 
 
 def test_what_cannot_be_measured_is_an_error():
-    with pytest.raises(ValueError, match="1 of 9 values are no numbers"):
+    with pytest.raises(ValueError, match="1 of 9 scores are no numbers"):
         best_answers(np.where(np.eye(3) * [1, 0, 0], np.nan, 1), np.eye(3, dtype=bool))
     for second in (answers_of(1).assign(account=0), answers_of(2)):
         with pytest.raises(ValueError, match="same queries"):
@@ -210,9 +210,11 @@ def test_an_estimated_overlap_is_near_the_true_one_and_changes_no_list(line):
     np.testing.assert_array_equal(first, second)
 
 
-def test_scores_of_both_directions_are_averaged_for_all_ways_but_alone(line):
+def test_scores_of_lists_are_read_by_all_ways_but_alone(line):
     scores, reverse = scores_of(0), scores_of(7)
-    found = match_drawn_lists(scores, line, 0.5, lists=3, reverse_scores=reverse)
+    found = match_drawn_lists(
+        scores, line, 0.5, lists=3, list_scores=(scores.astype(float) + reverse) / 2
+    )
     one_way = match_drawn_lists(scores, line, 0.5, lists=3)
     mean = match_drawn_lists((scores.astype(float) + reverse) / 2, line, 0.5, lists=3)
     np.testing.assert_array_equal(found.answers["alone"]["rank"], one_way.answers["alone"]["rank"])

@@ -467,10 +467,10 @@ def fit_weights(
 
     count = len(scores)
     bounds = [(0, None)] * count
-    found = optimize.minimize(_loss, np.ones(count), (scores, positive), jac=True, bounds=bounds).x
-    if not found.any():
-        found = np.ones(count)
-    shares = found / found.sum()
+    optimum = optimize.minimize(_loss, np.ones(count), (scores, positive), jac=True, bounds=bounds)
+    shares = np.full(count, 1 / count)
+    if optimum.x.any():
+        shares = optimum.x / optimum.x.sum()
     weights = (shares / spread).tolist()
     weighted = [replace(member, weight=weight) for member, weight in zip(members, weights)]
     return Model.mean(weighted, dict(zip(systems, shares.tolist())))

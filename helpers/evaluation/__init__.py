@@ -23,7 +23,7 @@ __getattr__, __dir__ = front_door(
             "linking_trials",
             "score_linking",
         ],
-        ".lists": ["WAYS", "match_drawn_lists", "name_of_way", "precision_curve", "record_lists"],
+        ".lists": ["WAYS", "match_drawn_lists", "name_of_way", "record_lists"],
         ".matching": ["draw_lists", "fit_match"],
         ".models": [
             "Embeddings",

@@ -100,42 +100,16 @@ def _metrics(answers, weights):
     weight = weights[:, np.unique(answers["account"], return_inverse=True)[1]]
     has_partner = answers["rank"].notna().to_numpy()
     reciprocal = (1 / answers["rank"]).fillna(0).to_numpy()
-    right, answered, is_last = _cumulative(answers, weight)
+    right = np.cumsum(weight * answers["right"].to_numpy(), 1)
+    answered = np.cumsum(weight, 1)
+    # a threshold can stand where the next value is another one
+    is_last = answers["value"].ne(answers["value"].shift(-1)).to_numpy()
     metrics = [weight @ reciprocal, right[:, -1]]
     for precision in PRECISIONS.values():
         is_precise = is_last & (right >= precision * answered)
         metrics.append(np.where(is_precise, right, 0).max(1))
     with np.errstate(invalid="ignore"):  # NaN of a resample without any partner
         return np.stack(metrics, 1) / (weight @ has_partner)[:, None]
-
-
-def _cumulative(answers, weight):
-    """Count right answers and all answers from the best value down, as curves of precision do.
-
-    The last array tells whether a threshold can stand there, because the next value is another one.
-    """
-    value = answers["value"].to_numpy()
-    right = np.cumsum(weight * answers["right"].to_numpy(), -1)
-    return right, np.cumsum(weight, -1), np.append(value[:-1] != value[1:], True)
-
-
-def precision_curve(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return precision and recall of the answers above each threshold, the highest one first.
-
-    Parameters
-    ----------
-    answers : answers of :func:`best_answers`; queries without a candidate have no answer
-
-    Returns
-    -------
-    Columns ``recall``, the share of the queries with a partner that are answered rightly, and
-    ``precision``, the share of the answers that are right; a row for each different value
-    """
-    partners = answers["rank"].count()
-    answers = answers[answers["value"] > -np.inf].sort_values("value", ascending=False)
-    right, answered, is_last = _cumulative(answers, np.ones(len(answers)))
-    curve = pd.DataFrame({"recall": right / partners, "precision": right / answered})
-    return curve[is_last].reset_index(drop=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -175,12 +175,14 @@ def trials_by_community(trials: Trials) -> list[Trials]:
     if not any("/" in name for name in store.meta["topics"]):
         return [trials]
     home = communities(store)
+    home_of_query, home_of_target = [
+        home[part.authors] for part in (trials.queries, trials.targets)
+    ]
     parts = []
-    for name in np.unique(home[trials.queries.authors]):
-        queries = trials.queries[home[trials.queries.authors] == name]
-        targets = trials.targets[home[trials.targets.authors] == name]
+    for name in np.unique(home_of_query):
+        targets = trials.targets[home_of_target == name]
         if len(np.unique(targets.authors)) > 1:
-            parts.append(Trials(queries, targets, name=name))
+            parts.append(Trials(trials.queries[home_of_query == name], targets, name=name))
     return parts
 
 

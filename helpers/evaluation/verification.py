@@ -324,7 +324,7 @@ def verification_metrics(
     """
     trials = ["first", "second", "same"]
     bases = [] if base is None else [base]
-    if not all(part[trials].equals(pairs[trials]) for part in bases):
+    if base is not None and not base[trials].equals(pairs[trials]):
         raise ValueError("models to compare were not measured on the same pairs")
     names = list(METRICS)
     if "same_topic" in pairs:
@@ -346,8 +346,7 @@ def _metrics(definition, pairs, author_times):
     if "same_topic" in pairs:
         is_hard = same != pairs.same_topic.to_numpy(bool)
         columns.append(auc(scores, same, times * is_hard))
-    has_both_kinds = np.isfinite(metrics["AUC"])
-    return np.where(has_both_kinds[:, None], np.stack(columns, 1), np.nan)
+    return np.where(np.isfinite(metrics["AUC"]), columns, np.nan).T  # else without both kinds
 
 
 def pan_metrics(

@@ -17,7 +17,6 @@ from helpers.evaluation.lists import (
     best_answers,
     list_metrics,
     match_drawn_lists,
-    precision_curve,
     record_lists,
 )
 from helpers.evaluation.matching import MatchConfig, fit_match
@@ -132,23 +131,6 @@ def test_what_cannot_be_measured_is_an_error():
     for second in (answers_of(1).assign(account=0), answers_of(2)):
         with pytest.raises(ValueError, match="same queries"):
             list_metrics(answers_of(1), second)
-
-
-def test_the_curve_of_precision_is_that_of_a_loop():
-    rng = np.random.default_rng(0)
-    partner = np.where(rng.random(60) < 0.6, rng.integers(0, 40, 60), -1)
-    rank = np.where(partner >= 0, rng.integers(1, 4, 60), np.nan)
-    value = rng.integers(0, 9, 60) / 8  # with ties, which one threshold answers together
-    value[rng.random(60) < 0.1] = -np.inf  # no candidate, so no answer
-    is_right = (rank == 1) & (value >= 0)
-    answers = pd.DataFrame({"value": value, "rank": rank, "right": is_right})
-    expected = []
-    for threshold in sorted(set(value[value >= 0]), reverse=True):
-        answered = value >= threshold
-        right = (answered & (rank == 1)).sum()
-        expected.append((right / (partner >= 0).sum(), right / answered.sum()))
-    curve = precision_curve(answers)
-    np.testing.assert_allclose(curve[["recall", "precision"]], expected)
 
 
 ACCOUNTS = 40  # of drawn lists

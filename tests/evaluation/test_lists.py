@@ -3,7 +3,6 @@ ways to answer drawn lists against counting by hand.
 """
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

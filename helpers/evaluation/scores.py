@@ -138,9 +138,10 @@ def score_blocks(queries: Rows, targets: Rows, unit: bool = True) -> Blocks:
     ------
     A slice of q queries, and their scores (q, T) float32
     """
+    count = queries.shape[0]
     step = max(MIN_BLOCK_ROWS, BLOCK // max(targets.shape[0], 1))
-    for begin in range(0, queries.shape[0], step):
-        part = slice(begin, begin + step)
+    for begin in range(0, count, step):
+        part = slice(begin, min(begin + step, count))
         yield part, cosine(queries[part], targets, unit)
 
 

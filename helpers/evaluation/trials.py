@@ -25,11 +25,6 @@ class Trials:
     pairs: np.ndarray | None = None
     name: str = ""
 
-    def __len__(self) -> int:
-        if self.pairs is None:
-            return len(self.queries) * len(self.targets)
-        return len(self.pairs)
-
     @property
     def same(self) -> np.ndarray:
         """Whether query and target are by one author: (Q, T) bool, (N,) for listed pairs."""

@@ -255,8 +255,8 @@ def _partners(author, topic, same, same_topic):
     order = np.argsort(group, kind="stable")
     groups = [np.zeros(size), outer[order], group[order], np.arange(size)]
     agreeing = [same, same_topic].count(True)
-    groups = groups[agreeing : agreeing + 2]
-    high, low = [np.searchsorted(codes, codes, "right") for codes in groups]  # behind each group
+    high = np.searchsorted(groups[agreeing], groups[agreeing], "right")  # behind each one's group
+    low = np.searchsorted(groups[agreeing + 1], groups[agreeing + 1], "right")
     return order, low, high
 
 

@@ -145,10 +145,9 @@ def linking_trials(
     early, late = _periods(store, config, earlier)
     home = communities(store)
     names = store.meta["topics"]  # a larger number marks a post in no listed topic
-    posts_of_topic = np.bincount(early["topic"], minlength=len(names))[: len(names)]
     trials = []
     able = {}
-    for topic in np.argsort(-posts_of_topic, kind="stable").tolist():
+    for topic in _popular_topics(early["topic"], len(names)):
         name = names[topic]
         early_account = early["account"][early["topic"] == topic]
         late_account = late["account"][late["topic"] == topic]
@@ -168,12 +167,17 @@ def linking_trials(
             trials.append(Trials(queries, targets, name=name))
         if len(trials) == config.topics * len(sizes):
             return trials
-    most = sorted(able.items(), key=lambda item: -item[1])[:8]
     raise ValueError(
         f"linking: {len(trials) // len(sizes)} of {config.topics} topics have enough accounts, see "
         "min_enrolled, min_query_posts, min_target_posts and accounts; accounts with enough posts: "
-        f"{', '.join(f'{name} {count}' for name, count in most)}"
+        + _largest_counts(able)
     )
+
+
+def _largest_counts(able):
+    """Return the topics with most accounts, and their numbers of accounts, for a message."""
+    most = sorted(able.items(), key=lambda item: -item[1])[:8]
+    return ", ".join(f"{name} {count}" for name, count in most)
 
 
 def _periods(store, config, earlier):
@@ -192,6 +196,12 @@ def _periods(store, config, earlier):
     accounts = pd.Index(store.author_names()).get_indexer(earlier.author_names())
     account = np.repeat(accounts, earlier.posts_per_author())
     return pd.DataFrame({"topic": earlier.topic, "account": account})[account >= 0], late
+
+
+def _popular_topics(topic, count):
+    """Return the numbers of the first ``count`` topics, those of most posts first."""
+    posts = np.bincount(topic, minlength=count)[:count]
+    return np.argsort(-posts, kind="stable").tolist()
 
 
 def _latest(store, account, accounts, max_posts):

@@ -217,7 +217,7 @@ def match_drawn_lists(
     rng = np.random.default_rng(seed)
     if list_scores is None:
         list_scores = scores.astype(np.float64)
-    drawn = []
+    parts = []
     overlaps = []
     for _ in range(lists):
         queries, targets = draw_lists(len(scores), overlap, rng)
@@ -230,9 +230,9 @@ def match_drawn_lists(
         values = _values_of_ways(scores[rows], of_list) | {MATCHED: matched}
         answers = {way: best_answers(values[way], same).assign(**about) for way in WAYS}
         llr = config.llr(matched, assumed, len(queries))
-        drawn.append((answers, llr.ravel(), same.ravel()))
+        parts.append((answers, llr.ravel(), same.ravel()))
         overlaps.append(assumed)
-    answers, llr, same = zip(*drawn)
+    answers, llr, same = zip(*parts)
     joined = {way: pd.concat([part[way] for part in answers], ignore_index=True) for way in WAYS}
     return DrawnLists(joined, np.concatenate(llr), np.concatenate(same), overlaps)
 

@@ -175,9 +175,8 @@ def trials_by_community(trials: Trials) -> list[Trials]:
     if not any("/" in name for name in store.meta["topics"]):
         return [trials]
     home = communities(store)
-    home_of_query, home_of_target = [
-        home[part.authors] for part in (trials.queries, trials.targets)
-    ]
+    home_of_query = home[trials.queries.authors]
+    home_of_target = home[trials.targets.authors]
     parts = []
     for name in np.unique(home_of_query):
         targets = trials.targets[home_of_target == name]

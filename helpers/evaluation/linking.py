@@ -144,11 +144,9 @@ def linking_trials(
         )
     early, late = _periods(store, config, earlier)
     home = communities(store)
-    names = store.meta["topics"]  # a larger number marks a post in no listed topic
     trials = []
     able = {}
-    for topic in _popular_topics(early["topic"], len(names)):
-        name = names[topic]
+    for topic, name in _popular_topics(early["topic"], store.meta["topics"]):
         early_account = early["account"][early["topic"] == topic]
         late_account = late["account"][late["topic"] == topic]
         query_posts = np.bincount(early_account, minlength=store.authors)
@@ -198,10 +196,11 @@ def _periods(store, config, earlier):
     return pd.DataFrame({"topic": earlier.topic, "account": account})[account >= 0], late
 
 
-def _popular_topics(topic, count):
-    """Return the numbers of the first ``count`` topics, those of most posts first."""
-    posts = np.bincount(topic, minlength=count)[:count]
-    return np.argsort(-posts, kind="stable").tolist()
+def _popular_topics(topic, names):
+    """Return numbers and names of the listed topics, those of most posts first."""
+    # a larger number marks a post in no listed topic
+    posts = np.bincount(topic, minlength=len(names))[: len(names)]
+    return [(number, names[number]) for number in np.argsort(-posts, kind="stable").tolist()]
 
 
 def _latest(store, account, accounts, max_posts):

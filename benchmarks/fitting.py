@@ -26,9 +26,8 @@ from helpers.encoders.baselines import fit_baseline, fit_lsa
 from helpers.encoders.lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration, score_pieces
-from helpers.evaluation.fusion import fit_weights
 from helpers.evaluation.matching import MatchConfig, fit_match
-from helpers.evaluation.models import Member, Model, with_s_norm
+from helpers.evaluation.models import Member, Model, fit_weights, with_s_norm
 from helpers.evaluation.trials import Trials
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
@@ -188,7 +187,7 @@ def fit_pair_scoring(model: Model, dev: TokenStore, accounts: int) -> ScoringCon
     if not trials:
         raise ValueError(f"calibration needs 2 accounts with {2 * SIZES[0]} posts")
     fitted = calibration.fit_calibration(*map(np.concatenate, zip(*trials)))
-    return ScoringConfig(model.to_json(), fitted, accounts)
+    return ScoringConfig(plain_members(model), fitted, accounts)
 
 
 def fit_gallery_scoring(model: Model, dev: TokenStore, neighbours: int) -> ScoringConfig:
@@ -231,7 +230,7 @@ def fit_gallery_scoring(model: Model, dev: TokenStore, neighbours: int) -> Scori
     slope = of_score + of_length * LIST_LENGTH  # makes scores log-odds
     members = []
     for joined, share in ((near, slope), (whole, slope * ratio)):
-        for member in joined.to_json():
+        for member in plain_members(joined):
             members.append(member | {"weight": float(share * member["weight"])})
     fitted, of_size = _fit_calibration(slope * scores, pairs)
     limits = (SIDE_POSTS[0], SIDE_POSTS[-1])
@@ -310,6 +309,12 @@ def _log_loss(weights, features, same, prior_log_odds):
     shrunk = np.append(0.0, weights[1:])
     loss = np.logaddexp(0, np.where(same, -log_odds, log_odds)).sum() + shrunk @ shrunk / 4
     return loss, features.T @ (expit(log_odds) - same) + shrunk / 2
+
+
+def plain_members(model: Model) -> list[dict]:
+    """Return names, normalisers, weights and neighbours, as :meth:`Model.from_json` takes them."""
+    names = ("name", "normaliser", "weight", "neighbours")
+    return [{name: getattr(member, name) for name in names} for member in model.members]
 
 
 def save(encoder: AuthorEncoder, folder: str | Path) -> None:

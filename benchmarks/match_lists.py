@@ -67,8 +67,10 @@ def measure(
     about = {"split": split, "sample_size": POSTS, "max_tokens": MAX_TOKENS}
     for overlap, count in DRAWS.items():
         protocol = "matched" if overlap == 1 else f"matched, overlap {overlap:g}"
-        one_way, reverse = scores
-        lists = drawn_lists.match_drawn_lists(one_way, line, overlap, count, reverse_scores=reverse)
+        both_ways = sum(scores) / 2
+        lists = drawn_lists.match_drawn_lists(
+            scores[0], line, overlap, count, list_scores=both_ways
+        )
         drawn_lists.record_lists(file, lists, name, protocol, WAYS, **about)
         system = drawn_lists.name_of_way(name, drawn_lists.MATCHED)
         size = len(lists.answers[drawn_lists.MATCHED]) // count

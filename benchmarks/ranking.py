@@ -5,17 +5,14 @@
 
 import numpy as np
 
-from helpers.evaluation.ranking import best_ranks
-from helpers.evaluation.scores import BLOCK, TILE, score_blocks
+from helpers.evaluation.scores import BLOCK, best_ranks, score_blocks
 
 
 def product(queries, targets):
     """The bare product, block by block, as the scores of a gallery are computed."""
     rows = max(1, BLOCK // len(targets))
     for begin in range(0, len(queries), rows):
-        block = queries[begin : begin + rows]
-        for first in range(0, len(targets), TILE):
-            block @ targets[first : first + TILE].T
+        queries[begin : begin + rows] @ targets.T
 
 
 def ranked(queries, targets):

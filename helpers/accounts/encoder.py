@@ -158,7 +158,8 @@ class AuthorEncoder:
         embeddings : cache of another model of the same encoders; by default a new one
         """
         members = self.uses[self.use(gallery, hours)].members
-        return Model.from_json(members, self.encoders, reference, embeddings)
+        shared = {"reference": reference, "embeddings": embeddings or Embeddings()}
+        return Model.from_json(members, self.encoders, **shared)
 
     def fusion(self, hours: bool, normaliser: str = "as_norm") -> Model:
         """Return the members of a gallery's use, each once, with their weights for AS-norm.

@@ -5,7 +5,6 @@ every protocol, and differences of two systems, come from :func:`resampled_metri
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain, islice
 
 import numpy as np
@@ -116,15 +115,15 @@ def bootstrap_means(
     seed : int
         seed of the resamples.
     """
-    row = np.unique(groups, return_inverse=True)[1]
     values = pd.DataFrame(np.column_stack(list(columns.values())), dtype=float)
-    sums = values.groupby(row).sum().to_numpy()
-    measure = partial(_weighted_means, np.bincount(row))
-    return resampled_metrics(list(columns), groups, measure, [sums], (), seed, resamples)
+    sums = values.assign(rows=1).groupby(np.asarray(groups)).sum().to_numpy()
+    return resampled_metrics(list(columns), groups, _means, [sums], (), seed, resamples)
 
 
-def _weighted_means(count, sums, weights):
-    return weights @ sums / (weights @ count)[:, None]
+def _means(sums, weights):
+    """Return means (R, C) from sums and numbers of rows (G, C + 1) of G groups."""
+    *totals, rows = (weights @ sums).T
+    return np.transpose(totals / rows)
 
 
 def metric_table(values: Mapping[str, float], low=np.nan, high=np.nan) -> pd.DataFrame:

@@ -172,19 +172,6 @@ def _features(scores, query_posts, target_posts, knots=()):
     return np.hstack([pieces, sizes, pieces * sizes[:, :1], pieces * sizes[:, 1:]])
 
 
-def probability(llr: np.ndarray, prior: float) -> np.ndarray:
-    """Return the probability, (N,), that a pair is of one account.
-
-    Parameters
-    ----------
-    llr : (N,)
-        log-likelihood ratios.
-    prior : float
-        the share of same-account pairs before any score is known.
-    """
-    return expit(llr + logit(prior))
-
-
 def cllr(llr: np.ndarray, same: np.ndarray) -> float:
     """Return Cllr, the cost of log-likelihood ratios in bits; 0 is perfect, 1 is uninformative.
 
@@ -277,7 +264,7 @@ def reliability_bins(
 
     refuse_nan(llr, "likelihood ratios")
     same = np.asarray(same, bool)
-    predicted = probability(llr, prior)
+    predicted = expit(llr + logit(prior))
     weight = np.where(same, prior / same.sum(), (1 - prior) / (~same).sum())
     trials = {
         "bin": np.minimum((predicted * bins).astype(int), bins - 1),

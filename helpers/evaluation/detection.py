@@ -7,7 +7,6 @@ trials between each two neighbouring scores of same-account trials. The counts a
 for the bootstrap.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,12 +122,11 @@ def count_scores(
         )
     values = np.unique(scores[same])
     shape = (len(accounts), 2 * len(values) + 1)
-    below = np.searchsorted(values, scores)
-    not_above = np.searchsorted(values, scores, "right")
-    place = row * shape[1] + below + not_above
-    of_one = np.bincount(place, same, math.prod(shape)).reshape(shape)
-    of_two = np.bincount(place, ~same, math.prod(shape)).reshape(shape)
-    return ScoreCounts(accounts, of_one, of_two)
+    place = np.searchsorted(values, scores) + np.searchsorted(values, scores, "right")
+    counts = np.zeros((2, *shape))
+    np.add.at(counts, (same.astype(int), row, place), 1)
+    different, of_one = counts
+    return ScoreCounts(accounts, of_one, different)
 
 
 def error_rates(
@@ -175,12 +173,11 @@ def eer(p_fa: np.ndarray, p_miss: np.ndarray) -> np.ndarray:
     (...), one rate for each curve.
     """
     apart = p_fa - p_miss  # rises from -1 to 1
-    corner = (apart <= 0).sum(-1, keepdims=True) - 1  # the last one before they are equal
-    gap = np.take_along_axis(apart, corner, -1)
-    rate = np.take_along_axis(p_fa, corner, -1)
-    slope = np.take_along_axis(p_fa, corner + 1, -1) - rate
-    slope = slope / (np.take_along_axis(apart, corner + 1, -1) - gap)
-    return (rate - gap * slope)[..., 0]
+    before = (apart <= 0).sum(-1, keepdims=True) - 1  # the last corner before they are equal
+    corners = np.concatenate([before, before + 1], -1)
+    gap, next_gap = np.moveaxis(np.take_along_axis(apart, corners, -1), -1, 0)
+    rate, next_rate = np.moveaxis(np.take_along_axis(p_fa, corners, -1), -1, 0)
+    return rate - gap * (next_rate - rate) / (next_gap - gap)
 
 
 def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: DetectionCosts = PAPER) -> np.ndarray:
@@ -223,6 +220,34 @@ def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: flo
     return np.where(np.isnan(accepted), np.nan, recall).max(-1)
 
 
+def auc(scores: np.ndarray, same: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the area under the ROC curve, NaN where all pairs that count are of one kind.
+
+    Parameters
+    ----------
+    scores : (N,)
+        score of each pair.
+    same : (N,) bool
+        whether a pair is of one author.
+    weights : (..., N)
+        how often each pair counts; by default once.
+
+    Returns
+    -------
+    (...)
+    """
+    if weights is None:
+        weights = np.ones(len(same))
+    order = np.argsort(scores)
+    first_of_score = np.unique(scores[order], return_index=True)[1]
+    positives, negatives = [
+        np.add.reduceat((weights * kind)[..., order], first_of_score, -1) for kind in (same, ~same)
+    ]
+    below = np.cumsum(negatives, -1) - negatives / 2  # ties count half
+    with np.errstate(invalid="ignore"):
+        return (positives * below).sum(-1) / (positives.sum(-1) * negatives.sum(-1))
+
+
 def topic_means(
     accounts: np.ndarray, costs: DetectionCosts, tallies: list[ScoreCounts], weights: np.ndarray
 ) -> np.ndarray:
@@ -253,27 +278,5 @@ def topic_means(
         values = [eer(*rates), min_dcf(*rates, costs), min_dcf(*rates, RELEASED), *recalls]
         is_known = np.isfinite(rates).all((0, -1))
         metrics.append(np.where(is_known, values, np.nan))
-    topics = np.isfinite(metrics).sum(0)
     with np.errstate(invalid="ignore"):
-        return (np.nansum(metrics, axis=0) / topics).T
-
-
-def mean_det_curve(tallies: list[ScoreCounts], points: int = 500) -> pd.DataFrame:
-    """Return the mean P_miss of several topics at each P_fa (khan2021 Figure 7).
-
-    Parameters
-    ----------
-    tallies : list[ScoreCounts]
-        counts of the trials of each topic.
-    points : int
-        number of values of P_fa on a linear scale, and again on a logarithmic one.
-
-    Returns
-    -------
-    Columns ``P_fa`` (ascending), ``P_miss``.
-    """
-    logarithmic = np.geomspace(1e-6, 1, points)
-    p_fa = np.unique(np.concatenate([[0], logarithmic, np.linspace(0, 1, points)]))
-    # where a curve falls vertically, np.interp takes the lower end, that of the better threshold
-    p_miss = [np.interp(p_fa, *error_rates(counts)) for counts in tallies]
-    return pd.DataFrame({"P_fa": p_fa, "P_miss": np.mean(p_miss, axis=0)})
+        return (np.nansum(metrics, 0) / np.isfinite(metrics).sum(0)).T

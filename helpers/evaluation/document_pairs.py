@@ -6,11 +6,13 @@ made here have all four kinds, as far as the documents allow. Authors must be sp
 and test before documents are paired, never after.
 """
 
+import math
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
+from scipy.special import comb
 
 from ..core.parameters import Config
 
@@ -121,11 +123,11 @@ def make_pairs(
     rng = np.random.default_rng(seed)
     frames = []
     for kind in KINDS:
-        first, second = _draw(author, topic, kind, counts[kind], rng)
-        is_swapped = rng.random(len(first)) < 0.5
-        pairs = pd.DataFrame({"first": np.where(is_swapped, second, first)})
-        pairs["second"] = np.where(is_swapped, first, second)
-        frames.append(pairs.assign(same=kind[0], same_topic=kind[1]))
+        pairs = np.stack(_draw(author, topic, kind, counts[kind], rng), 1)
+        is_swapped = rng.random(len(pairs)) < 0.5
+        pairs[is_swapped] = pairs[is_swapped, ::-1]
+        frame = pd.DataFrame(pairs, columns=["first", "second"])
+        frames.append(frame.assign(same=kind[0], same_topic=kind[1]))
     return pd.concat(frames).iloc[rng.permutation(count)].reset_index(drop=True)
 
 
@@ -154,13 +156,11 @@ def _counts_by_kind(capacity, count, same_share, topic_share):
 
 def pair_capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
     """Count the different pairs that are possible, by kind: (same author, same topic)."""
-    agreeing = []  # pairs of documents that agree in all of some columns
+    pairs = []  # of documents that agree in all of some columns
     for columns in (["author", "topic"], ["author"], ["topic"]):
-        sizes = documents.groupby(columns).size()
-        agreeing.append(int((sizes * (sizes - 1) // 2).sum()))
-    of_both, of_author, on_topic = agreeing
-    total = len(documents) * (len(documents) - 1) // 2
-    of_neither = total - of_author - on_topic + of_both
+        pairs.append(int(comb(documents.groupby(columns).size(), 2).sum()))
+    of_both, of_author, on_topic = pairs
+    of_neither = math.comb(len(documents), 2) - of_author - on_topic + of_both
     return dict(zip(KINDS, (of_both, of_author - of_both, on_topic - of_both, of_neither)))
 
 
@@ -254,9 +254,10 @@ def _partners(author, topic, same, same_topic):
     group = outer * size + inner
     order = np.argsort(group, kind="stable")
     groups = [np.zeros(size), outer[order], group[order], np.arange(size)]
-    ends = [np.searchsorted(codes, codes, "right") for codes in groups]  # behind each one's group
     agreeing = [same, same_topic].count(True)
-    return order, ends[agreeing + 1], ends[agreeing]
+    high = np.searchsorted(groups[agreeing], groups[agreeing], "right")  # behind each one's group
+    low = np.searchsorted(groups[agreeing + 1], groups[agreeing + 1], "right")
+    return order, low, high
 
 
 def _pairs_in_groups(codes):

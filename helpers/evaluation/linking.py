@@ -9,10 +9,8 @@ apart. Every query is compared with every target. The paper has 5 topics with 10
 each, 100 of them same-account pairs. Results are means of error rates over topics.
 """
 
-from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,7 +18,7 @@ from pydantic import Field, field_validator, model_validator
 
 from ..core.parameters import Config
 from ..tokens.batch import Samples
-from ..tokens.store import TokenStore, concat_ranges
+from ..tokens.store import TokenStore
 from .bootstrap import resampled_metrics
 from .detection import (
     METRICS,
@@ -28,7 +26,7 @@ from .detection import (
     DetectionCosts,
     ScoreCounts,
     count_scores,
-    mean_det_curve,
+    error_rates,
     topic_means,
 )
 from .models import System, as_model
@@ -148,115 +146,71 @@ def linking_trials(
     home = communities(store)
     trials = []
     able = {}
-    for topic in early.popular_topics():
-        name = store.meta["topics"][topic]
-        is_active = late.counts(topic, store.authors) >= config.min_target_posts
+    for topic, name in _popular_topics(early["topic"], store.meta["topics"]):
+        early_account = early["account"][early["topic"] == topic]
+        late_account = late["account"][late["topic"] == topic]
+        query_posts = np.bincount(early_account, minlength=store.authors)
+        is_active = np.bincount(late_account, minlength=store.authors) >= config.min_target_posts
         if config.same_community:
             is_active &= home == name.split("/")[0]
-        query_posts = early.counts(topic, store.authors)
         is_able = is_active & (query_posts >= (config.min_query_posts or config.query_posts))
         able[name] = is_able.sum()
         has_enrolled = able[name] >= (config.min_enrolled or config.enrolled)
         if not has_enrolled or is_active.sum() < (config.accounts or 2):
             continue
         enrolled, everyone = _draw_accounts(is_able, is_active, topic, config)
-        queries = early.latest(topic, enrolled, config.query_posts)
+        queries = _latest(earlier or store, early_account, enrolled, config.query_posts)
         for size in sizes:
-            trials.append(Trials(queries, late.latest(topic, everyone, size), name=name))
+            targets = _latest(store, late_account, everyone, size)
+            trials.append(Trials(queries, targets, name=name))
         if len(trials) == config.topics * len(sizes):
             return trials
-    most = sorted(able.items(), key=lambda item: -item[1])[:8]
     raise ValueError(
         f"linking: {len(trials) // len(sizes)} of {config.topics} topics have enough accounts, see "
         "min_enrolled, min_query_posts, min_target_posts and accounts; accounts with enough posts: "
-        f"{', '.join(f'{name} {count}' for name, count in most)}"
+        + _largest_counts(able)
     )
 
 
-def trials_of_splits(
-    stores: dict[str, TokenStore], configs: dict[str, LinkingConfig], sizes: tuple[int, ...]
-) -> dict[str, list[Trials]]:
-    """Return the trials of each split that has a store.
-
-    Parameters
-    ----------
-    stores : stores by split; "train" has the training posts of the accounts of "seen"
-    configs : settings by split
-    sizes : sizes of targets in posts
-
-    Returns
-    -------
-    Trials of :func:`linking_trials` by split; with "seen" also "seen_training", whose queries are
-    training posts, as in khan2021 Table 9. Where these do not suffice, it is left out, and a line
-    is printed that says so.
-
-    Raises
-    ------
-    ValueError
-        As :func:`linking_trials`, with the name of the split.
-    """
-    trials = {}
-    for split, config in configs.items():
-        if split not in stores:
-            continue
-        try:
-            trials[split] = linking_trials(stores[split], config, sizes)
-        except ValueError as error:
-            raise ValueError(f"{split}: {error}") from None
-    if "seen" in trials and "train" in stores:
-        try:
-            trials["seen_training"] = linking_trials(
-                stores["seen"], configs["seen"], sizes, stores["train"]
-            )
-        except ValueError as error:  # enough later posts for both sides, but too few in training
-            print(f"left out, queries from training: {error}")
-    return trials
-
-
-# posts of a period; the accounts are those of the store of the targets
-class _Period(NamedTuple):
-    store: TokenStore
-    account: np.ndarray  # (posts of the store,) account of each post
-    is_chosen: np.ndarray  # (posts of the store,)
-
-    def popular_topics(self):
-        """Return the numbers of all topics, those of most posts first."""
-        topics = len(self.store.meta["topics"])  # a larger number marks a post in no listed topic
-        posts = np.bincount(self.store.topic[self.is_chosen], minlength=topics)[:topics]
-        return np.argsort(-posts, kind="stable").tolist()
-
-    def posts(self, topic):
-        """Return the numbers of the posts of a topic."""
-        return np.flatnonzero(self.is_chosen & (self.store.topic == topic))
-
-    def counts(self, topic, accounts):
-        """Return the number of posts of a topic by each of so many accounts."""
-        return np.bincount(self.account[self.posts(topic)], minlength=accounts)
-
-    def latest(self, topic, accounts, max_posts):
-        """Return the last posts of each account in a topic, as samples."""
-        posts = self.posts(topic)
-        end = np.searchsorted(self.account[posts], accounts, "right")
-        first = np.maximum(np.searchsorted(self.account[posts], accounts), end - max_posts)
-        place, offsets = concat_ranges(first, end - first)
-        return Samples.of_lists(self.store, posts[place], offsets, accounts)
+def _largest_counts(able):
+    """Return the topics with most accounts, and their numbers of accounts, for a message."""
+    most = sorted(able.items(), key=lambda item: -item[1])[:8]
+    return ", ".join(f"{name} {count}" for name, count in most)
 
 
 def _periods(store, config, earlier):
-    """Return the posts of queries and those of targets."""
+    """Return topic and account of the posts of queries, and of those of targets, by post number."""
     target_from = config.target_from
     if earlier is not None and isinstance(target_from, float):
         target_from = 0.0
     is_late = _is_since(store, target_from)
     account = np.repeat(np.arange(store.authors, dtype=np.int32), store.posts_per_author())
-    late = _Period(store, account, is_late & ~_is_since(store, config.target_until))
+    posts = pd.DataFrame({"topic": store.topic, "account": account})
+    late = posts[is_late & ~_is_since(store, config.target_until)]
     if earlier is None:
-        return _Period(store, account, _is_since(store, config.query_from) & ~is_late), late
+        return posts[_is_since(store, config.query_from) & ~is_late], late
     if store.meta["topics"] != earlier.meta["topics"]:
         raise ValueError("earlier posts and later posts do not have the same topics")
     accounts = pd.Index(store.author_names()).get_indexer(earlier.author_names())
     account = np.repeat(accounts, earlier.posts_per_author())
-    return _Period(earlier, account, account >= 0), late
+    return pd.DataFrame({"topic": earlier.topic, "account": account})[account >= 0], late
+
+
+def _popular_topics(topic, names):
+    """Return numbers and names of the listed topics, those of most posts first."""
+    # a larger number marks a post in no listed topic
+    posts = np.bincount(topic, minlength=len(names))[: len(names)]
+    return [(number, names[number]) for number in np.argsort(-posts, kind="stable").tolist()]
+
+
+def _latest(store, account, accounts, max_posts):
+    """Return the last posts of some accounts, as samples.
+
+    ``account`` is the account of each post of a topic and a period, by post number, ascending.
+    """
+    latest = account[account.isin(accounts)].groupby(account).tail(max_posts)
+    offsets = np.append(np.searchsorted(latest, accounts), len(latest))
+    return Samples.of_lists(store, latest.index.to_numpy(), offsets, accounts)
 
 
 def _draw_accounts(is_able, is_active, topic, config):
@@ -303,21 +257,22 @@ def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> 
     ``query_posts`` and ``target_posts`` (numbers of posts), ``score`` (float32) and ``same``
     (whether both samples are of one account).
     """
-    model = as_model(model)
     names = list(dict.fromkeys(topic.name for topic in trials))
     frames = []
     for topic in trials:
-        scores = model.score_matrix(topic.queries, topic.targets, max_tokens)
+        queries = topic.queries
+        targets = topic.targets
+        scores = as_model(model).score_matrix(queries, targets, max_tokens)
         query, target = np.divmod(np.arange(scores.size, dtype=np.int32), scores.shape[1])
         samples = {
-            "query_author": topic.queries.authors[query],
-            "target_author": topic.targets.authors[target],
-            "query_posts": topic.queries.count[query],
-            "target_posts": topic.targets.count[target],
+            "query_author": queries.authors[query],
+            "target_author": targets.authors[target],
+            "query_posts": queries.count[query],
+            "target_posts": targets.count[target],
         }
         frame = pd.DataFrame(samples, dtype=np.int32).assign(score=scores.ravel())
-        code = np.full(len(frame), names.index(topic.name))
-        frames.append(frame.assign(topic=pd.Categorical.from_codes(code, names)))
+        of_topic = np.full(len(frame), names.index(topic.name))
+        frames.append(frame.assign(topic=pd.Categorical.from_codes(of_topic, names)))
     scored = pd.concat(frames, ignore_index=True)
     return scored.assign(same=scored.query_author == scored.target_author)
 
@@ -364,70 +319,23 @@ def linking_metrics(
     return resampled_metrics(METRICS, accounts, measure, counts, base_counts, seed, resamples)
 
 
-def all_differences(
-    scored: dict[tuple[str, str], pd.DataFrame],
-    bases: Iterable[str],
-    costs: DetectionCosts = PAPER,
-    seed: int = 0,
-) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
-    """Compare every system with some of them, on each split.
-
-    Systems "x", "x-seed1" and so on are trainings of one, over which metrics are averaged; it has
-    the name of the first.
-
-    Parameters
-    ----------
-    scored : trials scored by :func:`score_linking`, by split and name of the system
-    bases : names of the systems that are subtracted
-    costs : costs of a miss and of a false link, and the prior
-    seed : seed of the bootstrap resamples
-
-    Yields
-    ------
-    split, name of the system, name of the base, and the table of :func:`linking_metrics`
-    """
-    trainings = {}
-    for (split, model), part in scored.items():
-        of_system = trainings.setdefault((split, model.partition("-seed")[0]), {})
-        of_system[model] = part
-    for (split, system), parts in trainings.items():
-        for base in dict.fromkeys(name.partition("-seed")[0] for name in bases):
-            if base != system:
-                base_parts = trainings[split, base]
-                table = linking_metrics([*parts.values()], costs, seed, base=[*base_parts.values()])
-                yield split, next(iter(parts)), next(iter(base_parts)), table
-
-
 def linking_curve(scored: pd.DataFrame, points: int = 500) -> pd.DataFrame:
-    """Return the mean error curve of the topics, see ``mean_det_curve`` of ``detection``.
+    """Return the mean P_miss of the topics at each P_fa (khan2021 Figure 7).
 
     Parameters
     ----------
     scored : scored trials of :func:`score_linking`
-    points : number of false-link rates on a linear scale, and again on a logarithmic one
-    """
-    return mean_det_curve(_counts(scored), points)
-
-
-def linking_by_topic(scored: pd.DataFrame, costs: DetectionCosts = PAPER) -> pd.DataFrame:
-    """Return error rates by topic, as the mean over topics, and for all trials pooled.
-
-    Pooled trials have one threshold for all topics.
-
-    Parameters
-    ----------
-    scored : scored trials of :func:`score_linking`
-    costs : costs of a miss and of a false link, and the prior
+    points : number of values of P_fa on a linear scale, and again on a logarithmic one
 
     Returns
     -------
-    A row for each topic, ``mean`` and ``pooled``, a column for each of
-    :data:`helpers.evaluation.detection.METRICS`.
+    Columns ``P_fa`` (ascending), ``P_miss``.
     """
-    parts = dict(iter(scored.groupby("topic", observed=True)))
-    parts |= {"mean": scored, "pooled": scored.assign(topic="pooled")}
-    tables = {name: linking_metrics(part, costs, resamples=0) for name, part in parts.items()}
-    return pd.DataFrame({name: table.value for name, table in tables.items()}).T
+    logarithmic = np.geomspace(1e-6, 1, points)
+    p_fa = np.unique(np.concatenate([[0], logarithmic, np.linspace(0, 1, points)]))
+    # where a curve falls vertically, np.interp takes the lower end, that of the better threshold
+    p_miss = [np.interp(p_fa, *error_rates(counts)) for counts in _counts(scored)]
+    return pd.DataFrame({"P_fa": p_fa, "P_miss": np.mean(p_miss, axis=0)})
 
 
 def _counts(scored) -> list[ScoreCounts]:

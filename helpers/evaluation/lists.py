@@ -16,7 +16,7 @@ from ..core.paths import Run
 from .bootstrap import resampled_metrics
 from .calibration import cllr, min_cllr
 from .matching import MatchConfig, draw_lists, estimate_overlap, mutual_best, sinkhorn
-from .scores import list_norm, refuse_nan
+from .scores import best_ranks, neighbour_statistics, s_norm
 
 PRECISIONS = {"A@P90": 0.9, "A@P99": 0.99}
 METRICS = ("MRR", "R@1", *PRECISIONS)
@@ -51,16 +51,13 @@ def best_answers(values: np.ndarray, same: np.ndarray) -> pd.DataFrame:
     ValueError
         If a value is NaN.
     """
-    refuse_nan(values, "values")
+    rank = best_ranks(values, same).astype(float)
+    rank[~same.any(1)] = np.nan
     value = values.max(1)
-    own_value = np.where(same, values, -np.inf).max(1)
-    rank = (values >= own_value[:, None]).sum(1)  # T where it is no candidate
-    target = np.where(value > -np.inf, values.argmax(1), -1)
-    answers = pd.DataFrame({"target": target, "value": value})
-    answers["rank"] = np.where(same.any(1), rank, np.nan)
-    # of one target a partner that is no candidate has the rank 1, too
-    answers["right"] = (answers["rank"] == 1) & (value == own_value) & (value > -np.inf)
-    return answers
+    has_answer = value > -np.inf
+    target = np.where(has_answer, values.argmax(1), -1)
+    right = (rank == 1) & has_answer
+    return pd.DataFrame({"target": target, "value": value, "rank": rank, "right": right})
 
 
 def list_metrics(
@@ -90,11 +87,9 @@ def list_metrics(
         If the queries of both are others, or do not all have a partner in both or in neither.
     """
     bases = [] if base is None else [base]
-    has_partner = answers["rank"].notna()
-    for part in bases:
-        has_same = part["rank"].notna().equals(has_partner)
-        if not has_same or not part["account"].equals(answers["account"]):
-            raise ValueError("answers to compare are not to the same queries")
+    queries = [part[["account"]].assign(known=part["rank"].notna()) for part in [answers, *bases]]
+    if not queries[0].equals(queries[-1]):
+        raise ValueError("answers to compare are not to the same queries")
     account = answers["account"]
     return resampled_metrics(METRICS, account, _metrics, [answers], bases, seed, resamples)
 
@@ -105,42 +100,16 @@ def _metrics(answers, weights):
     weight = weights[:, np.unique(answers["account"], return_inverse=True)[1]]
     has_partner = answers["rank"].notna().to_numpy()
     reciprocal = (1 / answers["rank"]).fillna(0).to_numpy()
-    right, answered, is_last = _cumulative(answers, weight)
+    right = np.cumsum(weight * answers["right"].to_numpy(), 1)
+    answered = np.cumsum(weight, 1)
+    # a threshold can stand where the next value is another one
+    is_last = answers["value"].ne(answers["value"].shift(-1)).to_numpy()
     metrics = [weight @ reciprocal, right[:, -1]]
     for precision in PRECISIONS.values():
         is_precise = is_last & (right >= precision * answered)
         metrics.append(np.where(is_precise, right, 0).max(1))
     with np.errstate(invalid="ignore"):  # NaN of a resample without any partner
         return np.stack(metrics, 1) / (weight @ has_partner)[:, None]
-
-
-def _cumulative(answers, weight):
-    """Count right answers and all answers from the best value down, as curves of precision do.
-
-    The last array tells whether a threshold can stand there, because the next value is another one.
-    """
-    value = answers["value"].to_numpy()
-    right = np.cumsum(weight * answers["right"].to_numpy(), -1)
-    return right, np.cumsum(weight, -1), np.append(value[:-1] != value[1:], True)
-
-
-def precision_curve(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return precision and recall of the answers above each threshold, the highest one first.
-
-    Parameters
-    ----------
-    answers : answers of :func:`best_answers`; queries without a candidate have no answer
-
-    Returns
-    -------
-    Columns ``recall``, the share of the queries with a partner that are answered rightly, and
-    ``precision``, the share of the answers that are right; a row for each different value
-    """
-    partners = answers["rank"].count()
-    answers = answers[answers["value"] > -np.inf].sort_values("value", ascending=False)
-    right, answered, is_last = _cumulative(answers, np.ones(len(answers)))
-    curve = pd.DataFrame({"recall": right / partners, "precision": right / answered})
-    return curve[is_last].reset_index(drop=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +165,7 @@ def record_lists(
     """
     size = len(lists.answers[ALONE]) // len(lists.overlaps)
     about |= {"protocol": protocol, "queries": size, "targets": size}
+    names = {way: name_of_way(system, way) for way in WAYS} | {"": ""}
     of_ways = [(way, "") for way in ways]
     if MATCHED in ways:
         of_ways += [(MATCHED, ALONE), (MATCHED, AS_LIST)]
@@ -203,9 +173,8 @@ def record_lists(
         measured = list_metrics(lists.answers[way], lists.answers.get(base), about.get("seed", 0))
         if way in WITHOUT_RANKS:
             measured = measured.drop("MRR")
-        name = name_of_way(system, way)
-        base_name = name_of_way(system, base) if base else ""
-        results.record(files, measured, model=name, label=name, base=base_name, **about)
+        about |= {"model": names[way], "label": names[way], "base": names[base]}
+        results.record(files, measured, **about)
 
 
 def name_of_way(system: str, way: str) -> str:
@@ -229,7 +198,7 @@ def match_drawn_lists(
     seed: int = 0,
     rounds: int | None = None,
     estimated: bool = False,
-    reverse_scores: np.ndarray | None = None,
+    list_scores: np.ndarray | None = None,
 ) -> DrawnLists:
     """Draw pairs of lists, and answer the queries of each pair in all WAYS.
 
@@ -242,31 +211,30 @@ def match_drawn_lists(
     seed : seed of the lists; the lists of one seed and overlap are the same
     rounds : number of times that rows and columns are scaled; by default as many as needed
     estimated : whether the matching estimates the overlap, in place of knowing it
-    reverse_scores : (N, N), scores of the same pairs where the targets are asked in the gallery of
-        queries. If given, all WAYS but ALONE read the mean of both, as the command ``match`` does
+    list_scores : (N, N), scores that all WAYS but ALONE read, such as the mean of both directions,
+        as the command ``match`` reads; by default ``scores``
     """
     rng = np.random.default_rng(seed)
-    of_lists = scores.astype(np.float64)
-    if reverse_scores is not None:
-        of_lists = (of_lists + reverse_scores) / 2
-    answers = {way: [] for way in WAYS}
-    pairs = []
+    if list_scores is None:
+        list_scores = scores.astype(np.float64)
+    parts = []
     overlaps = []
     for _ in range(lists):
         queries, targets = draw_lists(len(scores), overlap, rng)
-        same = queries[:, None] == targets
         rows = np.ix_(queries, targets)
-        assumed = estimate_overlap(of_lists[rows], config) if estimated else overlap
-        matched = sinkhorn(of_lists[rows], config, assumed, rounds)
+        of_list = list_scores[rows]
+        assumed = estimate_overlap(of_list, config) if estimated else overlap
+        matched = sinkhorn(of_list, config, assumed, rounds)
+        same = queries[:, None] == targets
+        about = {"account": queries, "nobody": 1 - matched.sum(1)}
+        values = _values_of_ways(scores[rows], of_list) | {MATCHED: matched}
+        answers = {way: best_answers(values[way], same).assign(**about) for way in WAYS}
         llr = config.llr(matched, assumed, len(queries))
-        pairs.append((llr.ravel(), same.ravel()))
+        parts.append((answers, llr.ravel(), same.ravel()))
         overlaps.append(assumed)
-        values = _values_of_ways(scores[rows], of_lists[rows]) | {MATCHED: matched}
-        for way in WAYS:
-            of_way = best_answers(values[way], same)
-            answers[way].append(of_way.assign(account=queries, nobody=1 - matched.sum(1)))
-    joined = {way: pd.concat(parts, ignore_index=True) for way, parts in answers.items()}
-    return DrawnLists(joined, *map(np.concatenate, zip(*pairs)), overlaps)
+    answers, llr, same = zip(*parts)
+    joined = {way: pd.concat([part[way] for part in answers], ignore_index=True) for way in WAYS}
+    return DrawnLists(joined, np.concatenate(llr), np.concatenate(same), overlaps)
 
 
 def _values_of_ways(scores_alone, scores):
@@ -275,9 +243,13 @@ def _values_of_ways(scores_alone, scores):
 
     is_assigned = np.zeros(scores.shape, bool)
     is_assigned[optimize.linear_sum_assignment(scores, maximize=True)] = True
+    single = scores.astype(np.float32)
+    # the accounts of each list know those of the other as their cohort
+    of_queries = neighbour_statistics(single)
+    of_targets = neighbour_statistics(single.T)
     return {
         ALONE: scores_alone,
-        AS_LIST: list_norm(scores.astype(np.float32)),
+        AS_LIST: s_norm(single, of_queries, of_targets),
         ASSIGNED: np.where(is_assigned, scores, -np.inf),
         MUTUAL: np.where(mutual_best(scores), scores, -np.inf),
     }

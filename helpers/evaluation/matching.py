@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, logit
+from scipy.special import logit
 
 from .calibration import cllr
 from .scores import refuse_nan
@@ -62,8 +62,7 @@ class MatchConfig:
     intercept : added to slope * score
     llr_scale, llr_shift : factor of the log-likelihood ratios and what is added to the product, see
         :meth:`llr`
-    accounts : number of accounts that it was fitted on, which bounds what it can prove, see
-        :meth:`highest_probability`; None if it was not fitted
+    accounts : number of accounts that it was fitted on; None if it was not fitted
     """
 
     slope: float
@@ -86,23 +85,6 @@ class MatchConfig:
         """
         chance = np.clip(probability, SMALLEST, 1 - SMALLEST)
         return self.llr_scale * (logit(chance) - logit(overlap / accounts)) + self.llr_shift
-
-    def highest_probability(self, overlap: float, accounts: int) -> float:
-        """Return the highest probability of a pair that the fit supports.
-
-        A likelihood ratio cannot be larger than the number of comparisons that it rests on: of N
-        accounts in the fit, plus 1, times the other accounts of the longer list (as in forensic
-        practice, Vergeer et al. 2016).
-
-        Parameters
-        ----------
-        overlap : share of the shorter list that has a partner
-        accounts : number of accounts of the longer list
-        """
-        if self.accounts is None:
-            return 1.0
-        highest_llr = np.log1p(self.accounts) + np.log(max(accounts - 1, 1))
-        return float(expit(logit(overlap / accounts) + highest_llr))
 
 
 def as_pairs(scores: np.ndarray | sparse.coo_array) -> sparse.coo_array:
@@ -162,14 +144,13 @@ def sinkhorn(
     weight = np.exp(log_weight - largest[query])
     nobody_of_query = nobody[0] * np.exp(-largest)
     weights = sparse.csr_array((weight, (query, target)), pairs.shape)
-    by_target = weights.T.tocsr()
 
     of_targets = np.ones(size[1])
     most_rounds = MOST_ROUNDS if rounds is None else rounds
     for number in range(1, 1 + most_rounds):
         of_queries = 1 / (weights @ of_targets + nobody_of_query)
         before = of_targets
-        of_targets = 1 / (by_target @ of_queries + nobody[1])
+        of_targets = 1 / (weights.T @ of_queries + nobody[1])
         highest_sum = (before / of_targets).max()  # of a target's probabilities, with nobody's
         if rounds is None and number >= ROUNDS and highest_sum <= MOST_TOTAL:
             break

@@ -2,7 +2,7 @@
 
 A baseline is a model of one member. A fusion is a model of several members, and so is the encoder
 that ships. Wherever a model is asked for, an encoder or a member may be given instead, see
-:func:`as_model`.
+:func:`as_model`. How much each member of a fusion counts is fitted on dev trials.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -13,15 +13,20 @@ from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
+from scipy import special
 
 from ..encoders.base import Encoder, embed
+from ..encoders.baselines import first_readings, fusion_members
 from ..encoders.tfidf import TfidfEncoder
 from ..tokens.batch import Samples
 from .scores import Blocks, Gallery, Rows, as_rows, fuse
+from .trials import Trials, check_ranking
 
 MAX_KEPT = 120  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
-# how often a normaliser normalises the scores, without a cohort
-STEPS = {"none": 0, "s_norm": 1, "as_norm": 2}
+STEPS = {"none": 0, "s_norm": 1, "as_norm": 2}  # how often scores are normalised by a gallery
+MAX_QUERIES = 1000  # most dev queries on which weights are fitted
+RIDGE = 1e-3  # penalty on squared shares, which keeps a useless member's weight at 0
+MIN_SPREAD = 1e-6  # a smaller spread of scores counts as this, so that nothing is divided by 0
 
 
 class Embeddings:
@@ -139,7 +144,7 @@ class Member:
     def steps(self) -> int:
         """How often its scores are normalised, 0 to 2; by a cohort once."""
         if self.cohort is not None:
-            return min(STEPS[self.normaliser], 1)
+            return 1
         return STEPS[self.normaliser]
 
     @property
@@ -222,21 +227,17 @@ class Model:
         return cls(tuple(scaled), shares or {})
 
     @classmethod
-    def fuse(
-        cls, systems: dict[str, Encoder | Member], weights: dict[str, float] | None = None
-    ) -> "Model":
-        """Return the weighted mean of several systems, which get the given names and weights.
+    def fuse(cls, systems: dict[str, Encoder | Member]) -> "Model":
+        """Return the mean of several systems, which get the given names and equal weights.
 
         Parameters
         ----------
         systems : encoders or members, by the name that each gets
-        weights : weight of each system by name; equal ones by default, whatever members had before
         """
-        weights = weights or dict.fromkeys(systems, 1.0)
         members = []
         for name, system in systems.items():
             member = system if isinstance(system, Member) else Member(name, system)
-            members.append(replace(member, name=name, weight=weights[name]))
+            members.append(replace(member, name=name, weight=1.0))
         return cls.mean(members)
 
     def normalised(self, normaliser: str, neighbours: int | None = None) -> "Model":
@@ -281,27 +282,29 @@ class Model:
             embedded once
         max_tokens : tokens read of each post
         own_column : (Q,), for each query its index among the targets, or -1 if it is none. Such a
-            query is normalised by that target's statistics, which leave out its score with itself.
-            Ignored with a cohort and without s-norm.
+            query is normalised by that target's statistics, which leave out its score with itself
 
         Yields
         ------
         A slice of q queries, and their scores (q, T) float32
         """
+        if own_column is None:
+            own_column = np.full(len(queries), -1)
         opened = self._opened(queries, targets, max_tokens)
         blocks = [gallery.step_scores(rows, own_column) for gallery, rows in opened.values()]
         for of_galleries in zip(*blocks, strict=True):
-            part, _ = of_galleries[0]
             steps = [steps_of_gallery for _, steps_of_gallery in of_galleries]
-            yield part, self._weighted_sum(dict(zip(opened, steps)))
+            yield of_galleries[0][0], self._weighted_sum(dict(zip(opened, steps)))
 
     def _opened(self, queries, targets, max_tokens):
         """Return a gallery and the rows of queries for each set of members that share them."""
-        opened = {}
-        for member in sorted(self.used_members, key=attrgetter("steps"), reverse=True):
-            if member.shared not in opened:
-                opened[member.shared] = member.opened(queries, targets, max_tokens)
-        return opened
+        most_steps = {}
+        for member in sorted(self.used_members, key=attrgetter("steps")):
+            most_steps[member.shared] = member
+        return {
+            shared: member.opened(queries, targets, max_tokens)
+            for shared, member in most_steps.items()
+        }
 
     def _weighted_sum(self, steps):
         """Return the sum of the members' scores, each of the step that the member needs."""
@@ -345,32 +348,19 @@ class Model:
         }
         return self._weighted_sum(steps)
 
-    def to_json(self) -> list[dict]:
-        """Return names, normalisers, weights and neighbours, as :meth:`from_json` takes them."""
-        names = ("name", "normaliser", "weight", "neighbours")
-        return [{name: getattr(member, name) for name in names} for member in self.members]
-
     @classmethod
     def from_json(
-        cls,
-        members: list[dict],
-        encoders: dict[str, Encoder | GalleryTfidf],
-        reference: np.ndarray | None = None,
-        embeddings: Embeddings | None = None,
+        cls, members: list[dict], encoders: dict[str, Encoder | GalleryTfidf], **shared: object
     ) -> "Model":
-        """Make a model of what :meth:`to_json` gave.
+        """Make a model of plain members.
 
         Parameters
         ----------
         members : name, normaliser, weight and perhaps neighbours of each member; "as_norm" is that
             by the gallery
         encoders : the encoder of each member, by name
-        reference : (T,) bool, of every member, see :class:`Member`
-        embeddings : cache of another model of the same encoders; by default a new one
+        **shared : attributes of every member: ``reference`` and ``embeddings``
         """
-        if embeddings is None:
-            embeddings = Embeddings()
-        shared = {"reference": reference, "embeddings": embeddings}
         return cls(
             tuple(Member(encoder=encoders[plain["name"]], **plain, **shared) for plain in members)
         )
@@ -400,3 +390,99 @@ def _fitted_on_gallery(encoder):
     if isinstance(encoder, TfidfEncoder):
         return GalleryTfidf(encoder.kind, encoder.tokenizer)
     return encoder
+
+
+def member_sets(
+    stream: Encoder,
+    features: str,
+    raw: dict[str, Encoder],
+    s_normed: dict[str, Member],
+    as_normed: dict[str, Member],
+) -> tuple[dict[str, Encoder | Member], ...]:
+    """Return what is summed with a stream encoder: in Stream+LSA, Fusion and Fusion, AS-norm.
+
+    Each sum has the profiles that read only the stream's features. Stream+LSA has LSA-WCCN and raw
+    scores, the two others have every counting system and normalised scores. Of baselines that are
+    one pretrained model (MiniLM on groups of posts, on all of them) only the first is a member.
+
+    Parameters
+    ----------
+    stream : the trained encoder, a member of each under the name "stream"
+    features : its features, "T", "TP" or "TPS"
+    raw, s_normed, as_normed : the counting systems and the profiles "hours" and "topics" by name,
+        with raw, s-normed and AS-normed scores
+    """
+    partners = fusion_members(features)
+    every = [
+        name for name in first_readings(raw) if name in partners or name not in ("hours", "topics")
+    ]
+    return (
+        {name: raw[name] for name in partners} | {"stream": stream},
+        {name: s_normed[name] for name in every} | {"stream": with_s_norm(stream)},
+        {name: as_normed[name] for name in every} | {"stream": with_as_norm(stream)},
+    )
+
+
+def fit_weights(
+    systems: dict[str, Encoder | Member], trials: Trials, max_tokens: int = 32
+) -> Model:
+    """Fuse systems with the weights that make the positive targets of dev queries most likely.
+
+    No weight is below 0.
+
+    The likelihood is that of a conditional logit (McFadden 1974): a softmax, over all targets, of
+    the weighted scores. Its negative logarithm is convex in the weights, so no grid is needed for
+    many members. A small ridge keeps the weight of a useless member at 0. If there are more than
+    MAX_QUERIES queries, the first ones are used, with the targets of their authors only.
+
+    Parameters
+    ----------
+    systems : encoders or members, by the name that each gets in the model
+    trials : every query against every target, of dev accounts
+    max_tokens : tokens read of each post
+
+    Returns
+    -------
+    The model with its weights, and its ``shares``: each weight times the spread of its member's
+    scores, scaled to sum to 1. All shares are equal if no member helps.
+
+    Raises
+    ------
+    ValueError
+        If there is no system, or a query has no target of its author.
+    """
+    from scipy import optimize  # imported here: a model that only scores needs none
+
+    members = Model.fuse(systems).members
+    check_ranking(trials)
+    if len(trials.queries) > MAX_QUERIES:
+        queries = trials.queries[:MAX_QUERIES]
+        trials = Trials(queries, trials.targets[np.isin(trials.targets.authors, queries.authors)])
+
+    samples = (trials.queries, trials.targets, max_tokens)
+    scores = np.stack([as_model(member).score_matrix(*samples) for member in members])
+    spread = np.maximum(scores.std((1, 2), ddof=1, dtype=np.float64), MIN_SPREAD)
+    scores /= spread[:, None, None].astype(np.float32)
+    positive = trials.same / trials.same.sum(1, keepdims=True)
+
+    count = len(scores)
+    bounds = [(0, None)] * count
+    optimum = optimize.minimize(_loss, np.ones(count), (scores, positive), jac=True, bounds=bounds)
+    shares = np.full(count, 1 / count)
+    if optimum.x.any():
+        shares = optimum.x / optimum.x.sum()
+    weights = (shares / spread).tolist()
+    weighted = [replace(member, weight=weight) for member, weight in zip(members, weights)]
+    return Model.mean(weighted, dict(zip(systems, shares.tolist())))
+
+
+def _loss(shares, scores, positive):
+    """Return loss and gradient of the shares (S,) of S members with scores (S, Q, T).
+
+    Each row of ``positive`` (Q, T) shares a weight of 1 among the targets of the query's author.
+    """
+    mixed = np.tensordot(shares.astype(np.float32), scores, 1)
+    likely = special.softmax(mixed, 1)
+    loss = (special.logsumexp(mixed, 1) - (positive * mixed).sum(1)).mean()
+    gradient = np.tensordot(scores, likely - positive, 2) / len(positive) + 2 * RIDGE * shares
+    return loss + RIDGE * (shares**2).sum(), gradient

@@ -7,21 +7,17 @@ the best of them counts, so that the paper's R@8 is success@8. Ranks begin at 1 
 sizes of the gallery and of the samples.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
-from ..core import results
-from ..core.paths import Run
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import bootstrap_means, metric_table
 from .models import System, as_model
-from .scores import refuse_nan
-from .trials import Trials, communities
+from .scores import best_ranks, refuse_nan
+from .trials import Trials, check_ranking, communities
 
 RECALL_AT = (1, 4, 8)  # R@k is the share of queries with a rank of at most k
 
@@ -86,61 +82,6 @@ def retrieval_trials(store: TokenStore, seed: int = 0) -> Trials:
             f"{len(samples)} texts"
         )
     return Trials(samples[is_query], samples[~is_query], name="retrieval")
-
-
-def check_ranking(trials: Trials) -> None:
-    """Check that every query can have a rank.
-
-    Parameters
-    ----------
-    trials : every query against every target
-
-    Raises
-    ------
-    ValueError
-        If the trials are listed pairs, have no query, have targets of fewer than two authors, or
-        have a query without a target of its author.
-    """
-    if trials.pairs is not None:
-        raise ValueError("ranks need every query against every target, not listed pairs")
-    queries = len(trials.queries)
-    authors = np.unique(trials.targets.authors)
-    if not queries or len(authors) < 2:
-        raise ValueError(
-            f"ranks need a query and targets of two authors, not {queries} queries and targets of "
-            f"{len(authors)}"
-        )
-    has_target = np.isin(trials.queries.authors, authors)
-    if not has_target.all():
-        raise ValueError(
-            f"{(~has_target).sum()} of {queries} queries have no target of their author"
-        )
-
-
-def best_ranks(scores: np.ndarray, is_own: np.ndarray) -> np.ndarray:
-    """Return the rank of each query's best target of its own author.
-
-    It is 1 + the number of other authors' targets with the same score or a higher one.
-
-    Parameters
-    ----------
-    scores : (Q, T) float32, Q queries and T targets
-    is_own : (Q, T), whether a target is of the query's author; each query has one that is
-
-    Returns
-    -------
-    (Q,) int, from 1 on
-
-    Raises
-    ------
-    ValueError
-        If a score is NaN.
-    """
-    refuse_nan(scores)
-    best = scores.max(1, keepdims=True, where=is_own, initial=-np.inf)
-    is_before = scores >= best
-    np.greater(is_before, is_own, out=is_before)  # as high, and not own
-    return 1 + np.array([np.count_nonzero(row) for row in is_before])
 
 
 def _score_blocks(
@@ -234,12 +175,13 @@ def trials_by_community(trials: Trials) -> list[Trials]:
     if not any("/" in name for name in store.meta["topics"]):
         return [trials]
     home = communities(store)
+    home_of_query = home[trials.queries.authors]
+    home_of_target = home[trials.targets.authors]
     parts = []
-    for name in np.unique(home[trials.queries.authors]):
-        queries = trials.queries[home[trials.queries.authors] == name]
-        targets = trials.targets[home[trials.targets.authors] == name]
+    for name in np.unique(home_of_query):
+        targets = trials.targets[home_of_target == name]
         if len(np.unique(targets.authors)) > 1:
-            parts.append(Trials(queries, targets, name=name))
+            parts.append(Trials(trials.queries[home_of_query == name], targets, name=name))
     return parts
 
 
@@ -374,32 +316,3 @@ def compare_rankings(
     worse = int((ranks > base).sum())
     p = binomtest(better, better + worse).pvalue if better + worse else 1.0
     return pd.concat([result, metric_table({"better": better, "worse": worse, "sign_p": p})])
-
-
-def compare_pairs(
-    files: Run | Path,
-    ranks: dict[Hashable, pd.Series],
-    about: dict[Hashable, dict[str, Any]],
-    pairs: Iterable[tuple[Hashable, Hashable]],
-    seed: int = 0,
-) -> dict[tuple[Hashable, Hashable], pd.DataFrame]:
-    """Compare models in pairs, and record their paired differences.
-
-    Parameters
-    ----------
-    files : the run whose results table gets the differences, or the path of a table
-    ranks : key of a model -> its ranks, see :func:`positive_ranks`
-    about : key of a model -> the fields of :func:`helpers.core.results.record` of its own metrics
-    pairs : key of a model, and key of the one that is subtracted
-    seed : seed of the bootstrap resamples
-
-    Returns
-    -------
-    pair -> table of :func:`compare_rankings`
-    """
-    differences = {}
-    for model, base in pairs:
-        table = compare_rankings(ranks[model], ranks[base], seed)
-        results.record(files, table, **about[model] | {"base": about[base]["model"]})
-        differences[model, base] = table
-    return differences

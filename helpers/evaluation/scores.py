@@ -37,7 +37,6 @@ from ..encoders.base import Encoder
 GRID = 2.0**20  # scores are multiples of 1 / GRID
 BLOCK = 2**22  # scores that are held at a time, 16 MB; of a fusion, for each of its encoders
 MIN_BLOCK_ROWS = 160  # queries of a block at least: products of fewer rows take longer
-TILE = 1024  # targets multiplied at a time: their scores stay in the cache until they are rounded
 PAIRS = 2**14  # listed pairs multiplied at a time
 
 # Targets at most from whose scores statistics are computed. So they cost as much as the accounts
@@ -57,9 +56,7 @@ Blocks = Iterator[tuple[slice, np.ndarray]]  # slices of queries, each with the 
 
 def round_scores(scores: np.ndarray) -> np.ndarray:
     """Return scores as float32, rounded to multiples of 2**-20, as they are compared."""
-    scaled = np.rint(scores * GRID)
-    scaled /= GRID
-    return scaled.astype(np.float32, copy=False)
+    return (np.rint(scores * GRID) / GRID).astype(np.float32, copy=False)
 
 
 def refuse_nan(values: np.ndarray, kind: str = "scores") -> None:
@@ -70,10 +67,34 @@ def refuse_nan(values: np.ndarray, kind: str = "scores") -> None:
     values : array of any shape
     kind : what the values are, for the message
     """
-    values = np.asarray(values)
-    if values.size and np.isnan(values.min()):  # without an array of as many truth values
-        count = np.isnan(values).sum()
-        raise ValueError(f"{count} of {values.size} {kind} are no numbers (NaN)")
+    count = np.isnan(values).sum()
+    if count:
+        raise ValueError(f"{count} of {np.size(values)} {kind} are no numbers (NaN)")
+
+
+def best_ranks(scores: np.ndarray, is_own: np.ndarray) -> np.ndarray:
+    """Return the rank of each query's best target of its own author.
+
+    It is 1 + the number of other authors' targets with the same score or a higher one.
+
+    Parameters
+    ----------
+    scores : (Q, T), Q queries and T targets
+    is_own : (Q, T) bool, whether a target is of the query's author; one with a target that is not
+        compared (-inf) and no other has the last rank of all
+
+    Returns
+    -------
+    (Q,) int, from 1 on; T + 1 of a query without a target of its author
+
+    Raises
+    ------
+    ValueError
+        If a score is NaN.
+    """
+    refuse_nan(scores)
+    best = scores.max(1, keepdims=True, where=is_own, initial=-np.inf)
+    return 1 + ((scores >= best) & ~is_own).sum(1)
 
 
 def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
@@ -83,9 +104,7 @@ def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
     return torch.as_tensor(rows).float()
 
 
-def cosine(
-    queries: Rows, targets: Rows, unit: bool = True, out: Tensor | None = None
-) -> np.ndarray:
+def cosine(queries: Rows, targets: Rows, unit: bool = True) -> np.ndarray:
     """Score every query with every target by product or distance, rounded for the rule of ties.
 
     Parameters
@@ -93,7 +112,6 @@ def cosine(
     queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`
     unit : whether rows are compared by product, else by minus the Euclidean distance, in double
         precision; sparse rows are always compared by product
-    out : (Q, T) float32, where scores of dense rows are written; by default a new array
 
     Returns
     -------
@@ -101,15 +119,11 @@ def cosine(
     """
     if sparse.issparse(targets):
         return round_scores((queries @ targets.T).toarray())
-    if out is None:
-        out = torch.empty(len(queries), len(targets), dtype=torch.float32)
-    for tile, part in zip(out.split(TILE, 1), targets.split(TILE)):
-        if unit:
-            products = torch.mm(queries, part.T, out=tile)
-        else:
-            products = -torch.cdist(queries.double(), part.double())
-        torch.mul(products.mul_(GRID).round_(), 1 / GRID, out=tile)
-    return out.numpy()
+    if unit:
+        scores = queries @ targets.T
+    else:
+        scores = -torch.cdist(queries.double(), targets.double())
+    return scores.mul_(GRID).round_().div_(GRID).float().numpy()  # in place: less memory to pass
 
 
 def score_blocks(queries: Rows, targets: Rows, unit: bool = True) -> Blocks:
@@ -122,15 +136,13 @@ def score_blocks(queries: Rows, targets: Rows, unit: bool = True) -> Blocks:
 
     Yields
     ------
-    A slice of q queries, and their scores (q, T) float32, which the next block overwrites
+    A slice of q queries, and their scores (q, T) float32
     """
-    count = targets.shape[0]
-    step = min(max(MIN_BLOCK_ROWS, BLOCK // max(count, 1)), queries.shape[0])
-    rows = 0 if sparse.issparse(targets) else step
-    out = torch.empty(rows, count, dtype=torch.float32)
-    for begin in range(0, queries.shape[0], step):
-        part = slice(begin, min(begin + step, queries.shape[0]))
-        yield part, cosine(queries[part], targets, unit, out[: part.stop - begin])
+    count = queries.shape[0]
+    step = max(MIN_BLOCK_ROWS, BLOCK // max(targets.shape[0], 1))
+    for begin in range(0, count, step):
+        part = slice(begin, min(begin + step, count))
+        yield part, cosine(queries[part], targets, unit)
 
 
 def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = True) -> np.ndarray:
@@ -146,18 +158,17 @@ def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = Tr
     -------
     (N,) float32
     """
-    scores = np.empty(len(pairs))
-    for begin in range(0, len(pairs), PAIRS):
-        part = slice(begin, begin + PAIRS)
-        left = queries[pairs[part, 0]]
-        right = targets[pairs[part, 1]]
+    scores = []
+    for part in np.array_split(pairs, len(pairs) // PAIRS + 1):
+        left = queries[part[:, 0]]
+        right = targets[part[:, 1]]
         if sparse.issparse(left):
-            scores[part] = np.asarray(left.multiply(right).sum(1)).ravel()
+            scores.append(np.asarray(left.multiply(right).sum(1)).ravel())
         elif unit:
-            scores[part] = (left.double() * right).sum(1)
+            scores.append((left.double() * right).sum(1))
         else:
-            scores[part] = -(left.double() - right).norm(dim=1)
-    return round_scores(scores)
+            scores.append(-(left.double() - right).norm(dim=1))
+    return round_scores(np.concatenate(scores))
 
 
 def fuse(scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
@@ -195,10 +206,7 @@ def s_norm(scores: np.ndarray, of_queries: np.ndarray, of_targets: np.ndarray) -
     if scores.ndim == 2:
         mean_q, scale_q = of_queries[:, :, None]
     mean_t, scale_t = of_targets
-    normalised = scale_q + scale_t
-    normalised *= scores
-    normalised -= mean_q * scale_q + mean_t * scale_t
-    return round_scores(normalised)
+    return round_scores(scores * (scale_q + scale_t) - (mean_q * scale_q + mean_t * scale_t))
 
 
 def statistics(
@@ -218,16 +226,14 @@ def statistics(
     (2, N) float64: the means, and the scales as in the module's docstring
     """
     compared = np.full(len(scores), scores.shape[1])
-    if own_column is not None and (own_column >= 0).any():
+    if own_column is not None:
         row = np.flatnonzero(own_column >= 0)
-        compared[row] -= 1
+        compared[row] = max(scores.shape[1] - 1, 1)
         scores = scores.copy()
         scores[row, own_column[row]] = 0 if nearest is None else -np.inf  # adds nothing, is last
-    compared = np.maximum(compared, 1)
     if nearest is not None:
-        nearest = min(nearest, compared.min(initial=scores.shape[1]))
-        scores = np.partition(scores, -nearest, axis=1)[:, -nearest:]
-        compared = nearest
+        compared = min(nearest, *compared)
+        scores = np.partition(scores, -compared, 1)[:, -compared:]
     mean = scores.sum(1, dtype=np.float64) / compared
     square = np.einsum("nt,nt->n", scores, scores, dtype=np.float64) / compared
     spread = np.sqrt(np.maximum(square - mean**2, 0))
@@ -276,26 +282,6 @@ def neighbour_norm(scores: np.ndarray, neighbours: int | None = None) -> np.ndar
     return s_norm(scores, of_accounts, of_accounts)
 
 
-def list_norm(scores: np.ndarray, neighbours: int | None = None) -> np.ndarray:
-    """Normalise the scores of two lists by AS-norm, each list being the cohort of the other.
-
-    A query knows its nearest targets, and a target knows its nearest queries: all of the list that
-    is asked about, where a single query knows the gallery alone.
-
-    Parameters
-    ----------
-    scores : (Q, T) float32, Q queries and T targets
-    neighbours : number of nearest accounts, see :func:`neighbour_statistics`
-
-    Returns
-    -------
-    (Q, T) float32
-    """
-    of_queries = neighbour_statistics(scores, neighbours=neighbours)
-    of_targets = neighbour_statistics(np.ascontiguousarray(scores.T), neighbours=neighbours)
-    return s_norm(scores, of_queries, of_targets)
-
-
 def reference_targets(
     count: int,
     reference: np.ndarray | None = None,
@@ -337,19 +323,20 @@ class Gallery:
     references : (R, D) rows from whose scores statistics are computed, of targets or of a cohort;
         None for raw scores
     place : (T,) number of each target among the references, -1 if it is none; None for raw scores
-        and with a cohort
+    nearest : number of references that give the statistics of s-norm; None for all
     neighbours : number of nearest references for AS-norm by the gallery; None where the gallery's
         size decides
-    of_targets : statistics (2, T) of the targets at each step of normalising: none for raw scores,
-        one for s-norm and for a cohort, two for AS-norm by the gallery
+    of_targets : (S, 2, T) statistics of the targets at each of S steps of normalising: none for raw
+        scores, one for s-norm and for a cohort, two for AS-norm by the gallery
     """
 
     encoder: Encoder
     rows: Rows
     references: Rows | None = None
     place: np.ndarray | None = None
+    nearest: int | None = None
     neighbours: int | None = None
-    of_targets: tuple[np.ndarray, ...] = ()
+    of_targets: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -371,17 +358,15 @@ class Gallery:
         reference : (T,) bool, targets from whose scores they are computed; all by default; ignored
             with a cohort
         """
-        gallery = cls(encoder, rows, neighbours=neighbours)
-        if steps and cohort is not None:
-            gallery = replace(gallery, references=cohort)
-        elif steps:
-            chosen = reference_targets(rows.shape[0], reference)
-            place = np.full(rows.shape[0], -1)
+        place = np.full(rows.shape[0], -1)
+        if cohort is None:
+            chosen = reference_targets(len(place), reference)
             place[chosen] = np.arange(len(chosen))
-            gallery = replace(gallery, references=rows[chosen], place=place)
-        for step in range(steps):
-            of_targets = gallery._statistics(rows, gallery.place, step + 1)
-            gallery = replace(gallery, of_targets=of_targets)
+            gallery = cls(encoder, rows, rows[chosen], place, None, neighbours)
+        else:
+            gallery = cls(encoder, rows, cohort, place, NEAREST)
+        for step in range(steps + 1):
+            gallery = replace(gallery, of_targets=gallery._statistics(rows, place, step))
         return gallery
 
     @property
@@ -389,38 +374,24 @@ class Gallery:
         """Whether rows are compared by product, else by Euclidean distance."""
         return getattr(self.encoder, "unit", True)
 
-    def scores(self, queries: Rows, own_column: np.ndarray | None = None) -> Blocks:
-        """Yield blocks of normalised scores.
+    def step_scores(
+        self, queries: Rows, own_column: np.ndarray
+    ) -> Iterator[tuple[slice, list[np.ndarray]]]:
+        """Yield blocks of scores at each step: raw ones, s-norm, AS-norm.
 
         Parameters
         ----------
         queries : (Q, D) rows of the queries
         own_column : (Q,), for each query its index among the targets, or -1 if it is none. Such a
             query is normalised by that target's statistics, which leave out its score with itself.
-            Ignored with a cohort and without s-norm.
 
         Yields
         ------
-        A slice of q queries, and their scores (q, T) float32, which the next block may overwrite
-        """
-        for part, steps in self.step_scores(queries, own_column):
-            yield part, steps[-1]
-
-    def step_scores(
-        self, queries: Rows, own_column: np.ndarray | None = None
-    ) -> Iterator[tuple[slice, list[np.ndarray]]]:
-        """Yield blocks of scores as :meth:`scores` does, of each step: raw ones, s-norm, AS-norm.
-
-        Parameters
-        ----------
-        queries, own_column : as in :meth:`scores`
+        A slice of q queries, and their scores (q, T) float32 at each step
         """
         of_queries = self.query_statistics(queries, own_column)
         for part, scores in score_blocks(queries, self.rows, self.unit):
-            steps = [scores]
-            for of_query, of_target in zip(of_queries, self.of_targets):
-                steps.append(s_norm(steps[-1], of_query[:, part], of_target))
-            yield part, steps
+            yield part, normalise(scores, of_queries[:, :, part], self.of_targets)
 
     def pair_scores(self, queries: Rows, pairs: np.ndarray) -> list[np.ndarray]:
         """Return the scores (N,) of listed pairs at each step: raw ones, s-norm, AS-norm.
@@ -432,12 +403,10 @@ class Gallery:
         queries : (Q, D) rows of the queries
         pairs : (N, 2), row of the query and row of the target
         """
-        steps = [pair_scores(queries, self.rows, pairs, self.unit)]
         query, target = pairs.T
-        of_queries = self.query_statistics(queries)
-        for of_query, of_target in zip(of_queries, self.of_targets):
-            steps.append(s_norm(steps[-1], of_query[:, query], of_target[:, target]))
-        return steps
+        of_queries = self.query_statistics(queries, np.full(queries.shape[0], -1))
+        scores = pair_scores(queries, self.rows, pairs, self.unit)
+        return normalise(scores, of_queries[:, :, query], self.of_targets[:, :, target])
 
     def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
         """Return slope and offset that turn the raw score of a pair into its normalised one.
@@ -448,52 +417,52 @@ class Gallery:
         ----------
         query : (1, D) row of the query
         column : index of the target
-        own_column : index of the query among the targets, or -1 if it is none; ignored with a
-            cohort
+        own_column : index of the query among the targets, or -1 if it is none
         """
-        slope = 1.0
-        offset = 0.0
-        of_queries = self.query_statistics(query, np.array([own_column]))
-        for of_query, of_target in zip(of_queries, self.of_targets):
-            mean_q, scale_q = of_query[:, 0]
-            mean_t, scale_t = of_target[:, column]
-            slope *= scale_q + scale_t
-            offset = offset * (scale_q + scale_t) - (mean_q * scale_q + mean_t * scale_t)
-        return slope, offset
+        of_query = self.query_statistics(query, np.array([own_column]))
+        of_target = self.of_targets[:, :, [column]]
+        at_0, at_1 = normalise(np.array([[0.0, 1.0]]), of_query, of_target)[-1].ravel().tolist()
+        return at_1 - at_0, at_0
 
-    def query_statistics(
-        self, queries: Rows, own_column: np.ndarray | None = None
-    ) -> tuple[np.ndarray, ...]:
-        """Return the statistics (2, Q) of queries at each step.
+    def query_statistics(self, queries: Rows, own_column: np.ndarray) -> np.ndarray:
+        """Return the statistics (S, 2, Q) of queries at each step.
 
         Parameters
         ----------
-        queries, own_column : as in :meth:`scores`
+        queries, own_column : as in :meth:`step_scores`
         """
-        of_queries = self._statistics(queries, None, len(self.of_targets))
-        if own_column is None or self.place is None:
-            return of_queries
-        return tuple(
-            np.where(own_column < 0, of_query, of_target[:, own_column])
-            for of_query, of_target in zip(of_queries, self.of_targets)
-        )
+        nowhere = np.full(queries.shape[0], -1)
+        of_queries = self._statistics(queries, nowhere, len(self.of_targets))
+        return np.where(own_column < 0, of_queries, self.of_targets[:, :, own_column])
 
-    def _statistics(self, rows, own_column, steps):
-        """Return the statistics (2, N) of rows at so many steps.
+    def _statistics(self, rows, place, steps):
+        """Return the statistics (S, 2, N) of rows at so many steps.
 
-        ``own_column`` is their own number among the references, whose score is left out.
+        ``place`` is their own number among the references, whose score is left out, or -1.
         """
         if not steps:
-            return ()
+            return np.empty((0, 2, rows.shape[0]))
         blocks = []
         for part, scores in score_blocks(rows, self.references, self.unit):
-            if self.place is None:
-                blocks.append([statistics(scores, nearest=NEAREST)])
-                continue
-            own = None if own_column is None else own_column[part]
-            of_rows = [statistics(scores, own)]
+            of_rows = [statistics(scores, place[part], self.nearest)]
             if steps > 1:
                 scores = s_norm(scores, of_rows[0], self.of_targets[0][:, self.place >= 0])
-                of_rows.append(neighbour_statistics(scores, own, self.neighbours))
+                of_rows.append(neighbour_statistics(scores, place[part], self.neighbours))
             blocks.append(of_rows)
-        return tuple(np.hstack(of_step) for of_step in zip(*blocks))
+        return np.concatenate(blocks, -1)
+
+
+def normalise(
+    scores: np.ndarray, of_queries: np.ndarray, of_targets: np.ndarray
+) -> list[np.ndarray]:
+    """Return scores at each of S steps of :func:`s_norm`: raw ones, s-norm, AS-norm.
+
+    Parameters
+    ----------
+    scores : (Q, T) or (N,) float32
+    of_queries, of_targets : (S, 2, Q) and (S, 2, T), or both (S, 2, N), see :func:`s_norm`
+    """
+    steps = [scores]
+    for of_query, of_target in zip(of_queries, of_targets, strict=True):
+        steps.append(s_norm(steps[-1], of_query, of_target))
+    return steps

@@ -6,22 +6,19 @@ may be the answer. What an account says of its neighbours in the list may be kno
 :func:`helpers.evaluation.scores.neighbour_norm`; who is whose second account may not.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.special import comb
 
-from ..core import results
-from ..core.paths import Run
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import resampled_metrics
 from .matching import mutual_best
-from .models import System, as_model
-from .scores import fuse, neighbour_norm
+from .models import Model, System, as_model
+from .scores import best_ranks, fuse, neighbour_norm
 
 RECALL_AT = (1, 8)  # R@k is the share of queries with a rank of at most k
 BEST_PAIRS = 50  # P@50 is the share of true pairs among so many mutual pairs
@@ -148,27 +145,33 @@ def score_list(
     (N, N) float32; what stands on the diagonal means nothing
     """
     members = as_model(model).used_members
-    scores_of_members = []
+    scores = []
     for member in members:
-        sides = (accounts.first, accounts.last)
-        scores = as_model(member).score_matrix(*sides, max_tokens, np.arange(len(accounts.first)))
-        scores = (scores + scores.T) / 2
+        key = ("list", member.shared, member.steps, accounts, max_tokens)
+        of_member = member.embeddings.once(key, partial(_scores, member, accounts, max_tokens))
         if neighbours is not None:
-            scores = neighbour_norm(scores, neighbours)
-        scores_of_members.append(scores)
-    return fuse(scores_of_members, [member.weight for member in members])
+            of_member = neighbour_norm(of_member, neighbours)
+        scores.append(of_member)
+    return fuse(scores, [member.weight for member in members])
+
+
+def _scores(member, accounts, max_tokens):
+    """Return one member's scores (N, N) of a list, the mean of both directions."""
+    own_column = np.arange(len(accounts.first))
+    model = Model((replace(member, weight=1.0),))
+    scores = model.score_matrix(accounts.first, accounts.last, max_tokens, own_column)
+    return (scores + scores.T) / 2
 
 
 def _metrics(accounts, scores, weights):
     """Return METRICS (R, 5), each of P persons counted ``weights`` (R, P) times."""
+    person = accounts.person
     same = accounts.same
     has_second = same.any(1)
-    left, right = accounts.person[mutual_pairs(scores, accounts)].T
-    scores = np.where(accounts.compared, scores, -np.inf)
-    best = np.where(same, scores, -np.inf).max(1, keepdims=True)
-    rank = 1 + ((scores >= best) & ~same).sum(1)[has_second]
+    left, right = person[mutual_pairs(scores, accounts)].T
+    rank = best_ranks(np.where(accounts.compared, scores, -np.inf), same)[has_second]
     of_queries = np.stack([1 / rank, *(rank <= k for k in RECALL_AT)], 1)
-    weight_of_query = weights[:, accounts.person[has_second]]
+    weight_of_query = weights[:, person[has_second]]
     by_query = weight_of_query @ of_queries / weight_of_query.sum(1, keepdims=True)
 
     is_true = left == right
@@ -178,8 +181,7 @@ def _metrics(accounts, scores, weights):
     last = np.minimum((pairs < BEST_PAIRS).sum(1, keepdims=True), pairs.shape[1] - 1)
     of_best = np.take_along_axis(true_pairs / np.maximum(pairs, 1), last, 1)
     found = np.where(true_pairs >= PRECISION * pairs, true_pairs, 0).max(1, keepdims=True)
-    accounts_of_person = np.bincount(accounts.person)
-    pairs_of_person = accounts_of_person * (accounts_of_person - 1) // 2
+    pairs_of_person = comb(np.bincount(person), 2)
     return np.hstack([by_query, of_best, found / (weights @ pairs_of_person)[:, None]])
 
 
@@ -214,33 +216,6 @@ def second_account_metrics(
     bases = [] if base is None else [base]
     measure = partial(_metrics, accounts)
     return resampled_metrics(METRICS, accounts.person, measure, [scores], bases, seed, resamples)
-
-
-def record_metrics(
-    files: Run | Path,
-    scores: dict[str, np.ndarray],
-    accounts: AccountList,
-    labels: dict[str, str],
-    compared: Iterable[tuple[str, str]] = (),
-    seed: int = 0,
-    **measured: object,
-) -> None:
-    """Record the metrics of several systems on one list, and paired differences of two of them.
-
-    Parameters
-    ----------
-    files : the run, or the path of a table of results
-    scores : identifier of each system -> (N, N), its scores
-    accounts : the N accounts
-    labels : identifier of each system -> its readable name
-    compared : pairs of identifiers: the base that is subtracted, and the system
-    seed : seed of the bootstrap
-    **measured : fields of :class:`helpers.core.results.Measured`, such as protocol and split
-    """
-    measured |= {"targets": len(accounts), "queries": int(accounts.same.any(1).sum())}
-    for base, model in [*(("", model) for model in scores), *compared]:
-        table = second_account_metrics(scores[model], accounts, scores.get(base), seed)
-        results.record(files, table, model=model, base=base, label=labels[model], **measured)
 
 
 def mutual_pairs(scores: np.ndarray, accounts: AccountList) -> np.ndarray:

@@ -25,11 +25,6 @@ class Trials:
     pairs: np.ndarray | None = None
     name: str = ""
 
-    def __len__(self) -> int:
-        if self.pairs is None:
-            return len(self.queries) * len(self.targets)
-        return len(self.pairs)
-
     @property
     def same(self) -> np.ndarray:
         """Whether query and target are by one author: (Q, T) bool, (N,) for listed pairs."""
@@ -39,18 +34,47 @@ class Trials:
         return self.queries.authors[query_rows] == self.targets.authors[target_rows]
 
 
+def check_ranking(trials: Trials) -> None:
+    """Check that every query can have a rank.
+
+    Parameters
+    ----------
+    trials : every query against every target
+
+    Raises
+    ------
+    ValueError
+        If the trials are listed pairs, have no query, have targets of fewer than two authors, or
+        have a query without a target of its author.
+    """
+    if trials.pairs is not None:
+        raise ValueError("ranks need every query against every target, not listed pairs")
+    queries = len(trials.queries)
+    authors = np.unique(trials.targets.authors)
+    if not queries or len(authors) < 2:
+        raise ValueError(
+            f"ranks need a query and targets of two authors, not {queries} queries and targets of "
+            f"{len(authors)}"
+        )
+    has_target = np.isin(trials.queries.authors, authors)
+    if not has_target.all():
+        raise ValueError(
+            f"{(~has_target).sum()} of {queries} queries have no target of their author"
+        )
+
+
 def communities(store: TokenStore) -> np.ndarray:
     """Return for each author the community, (authors,), of most of its posts in listed topics.
 
     A community is the part of a topic's name before the first "/". It is "" if an author has no
     post in a listed topic.
     """
-    names = [topic.split("/")[0] for topic in store.meta["topics"]]
-    names, community_of_topic = np.unique(names, return_inverse=True)
+    topics = [topic.split("/")[0] for topic in store.meta["topics"]]
+    names, community_of_topic = np.unique(topics, return_inverse=True)
     author = np.repeat(np.arange(store.authors), store.posts_per_author())
-    listed = np.flatnonzero(np.asarray(store.topic) < len(community_of_topic))
+    is_listed = store.topic < len(topics)
 
     count = np.zeros((store.authors, len(names) + 1))
-    np.add.at(count, (author[listed], community_of_topic[store.topic[listed]]), 1)
+    np.add.at(count, (author[is_listed], community_of_topic[store.topic[is_listed]]), 1)
     count[:, -1] = 0.5  # for "": less than one post, so it wins only where there is none
     return np.append(names, "")[count.argmax(1)]

@@ -1,29 +1,45 @@
-"""Verification (tyo2021 section 3): trials, distances, a decision and PAN's metrics.
+"""Verification (tyo2021 section 3): trials, similarities, a decision, PAN's metrics and its files.
 
-A decision makes an answer from a distance, by a map and two thresholds. Both are fitted on dev
+A decision makes an answer from a similarity, by a map and two thresholds. Both are fitted on dev
 pairs; tyo2021 chose its thresholds on the test set, which raises its numbers.
+
+An answer is a score in [0, 1]. A score above 0.5 means "one author", a score below 0.5 "two
+authors". A score of exactly 0.5 leaves the pair unanswered; 0.5000001 is an answer. Published
+tables round to 3 decimals.
+
+Each line of one of PAN's files is a JSON object. An answer is ``{"id", "value"}`` with the value in
+[0, 1], a truth is ``{"id", "same", ...}``. ``pandas.read_json(path, lines=True, dtype=False,
+precise_float=True)`` reads both.
 """
 
+import json
 from collections.abc import Callable
 from functools import partial
 from itertools import combinations_with_replacement
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
+from ..core.artifacts import atomic_write
 from ..tokens.batch import Samples
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
 from .bootstrap import metric_table, resampled_metrics
-from .calibration import Calibration, fit_calibration, probability
+from .calibration import Calibration, fit_calibration
+from .detection import auc
 from .models import System, as_model
-from .pan_task import METRICS, auc, pan_metrics
 from .trials import Trials
 
-# lower and upper threshold of tyo2021 Figure 2b, which were chosen on the test set
-PUBLISHED_THRESHOLDS = (0.470, 0.553)
 GRID = np.linspace(0.02, 0.98, 49)  # thresholds that are tried
+AVERAGED = {  # by definition, the metrics whose mean is "overall"
+    "pan21": ("AUC", "F1", "c@1", "F_0.5u", "Brier"),
+    "pan20": ("AUC", "F1", "c@1", "F_0.5u"),
+}
+DEFINITIONS = tuple(AVERAGED)
+METRICS = (*AVERAGED["pan21"], "overall")
 
 
 def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) -> Trials:
@@ -43,12 +59,10 @@ def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) ->
     return Trials(samples, samples, places.reshape(-1, 2), "verification")
 
 
-def trial_distances(model: System, trials: Trials, max_tokens: int = 32) -> np.ndarray:
-    """Return the distance of each listed pair: 1 - cosine, or Euclidean.
+def trial_similarities(model: System, trials: Trials, max_tokens: int = 32) -> np.ndarray:
+    """Return the score of each listed pair: cosine, or minus the Euclidean distance.
 
-    It is Euclidean for an encoder with ``unit = False``, also as the only member of a model without
-    normalisation. A text without any term has a zero row, so its cosine distance to every other
-    text is 1.
+    A text without any term has a zero row, so its cosine with every other text is 0.
 
     Parameters
     ----------
@@ -60,13 +74,8 @@ def trial_distances(model: System, trials: Trials, max_tokens: int = 32) -> np.n
     -------
     (N,) float64
     """
-    model = as_model(model)
-    scores = model.pair_scores(trials.queries, trials.targets, trials.pairs, max_tokens)
-    member = model.used_members[0]
-    is_euclidean = not getattr(member.encoder, "unit", True)  # a GalleryTfidf has unit rows
-    if is_euclidean and len(model.used_members) == 1 and member.normaliser == "none":
-        return -scores.astype(np.float64)
-    return 1.0 - scores.astype(np.float64)
+    scores = as_model(model).pair_scores(trials.queries, trials.targets, trials.pairs, max_tokens)
+    return scores.astype(np.float64)
 
 
 def apply_thresholds(scores: np.ndarray, lower: float, upper: float) -> np.ndarray:
@@ -93,9 +102,9 @@ def apply_thresholds(scores: np.ndarray, lower: float, upper: float) -> np.ndarr
 
 
 def threshold_surface(
-    scores: np.ndarray, same: np.ndarray, definition: str = "pan21", grid: np.ndarray = GRID
+    scores: np.ndarray, same: np.ndarray, definition: str = "pan21"
 ) -> pd.DataFrame:
-    """Compute PAN's metrics of dev pairs for every lower <= upper of the grid (tyo2021 Figure 2b).
+    """Compute PAN's metrics of dev pairs for every lower <= upper of GRID (tyo2021 Figure 2b).
 
     Parameters
     ----------
@@ -104,16 +113,14 @@ def threshold_surface(
     same : (N,) bool
         whether a pair is of one author.
     definition : str
-        "pan21" or "pan20", see :func:`helpers.evaluation.pan_task.pan_metrics`.
-    grid : array
-        thresholds, ascending.
+        "pan21" or "pan20", see :func:`pan_metrics`.
 
     Returns
     -------
-    Columns ``lower``, ``upper`` and the metrics, a row for each combination: 1,225 by default.
+    Columns ``lower``, ``upper`` and the metrics, a row for each combination: 1,225.
     """
     rows = []
-    for lower, upper in combinations_with_replacement(grid, 2):
+    for lower, upper in combinations_with_replacement(GRID, 2):
         metrics = pan_metrics(apply_thresholds(scores, lower, upper), same, definition)
         rows.append({"lower": lower, "upper": upper} | metrics)
     return pd.DataFrame(rows)
@@ -125,88 +132,61 @@ def best_thresholds(surface: pd.DataFrame) -> tuple[float, float]:
     Of equal ones (to 12 decimals) those with the fewest unanswered pairs are taken, then those with
     the lowest ``lower``.
     """
-    ranked = surface.assign(loss=-surface.overall.round(12))
-    best = ranked.sort_values(["loss", "n_unanswered", "lower"]).iloc[0]
-    return float(best.lower), float(best.upper)
+    order = {"overall": False, "n_unanswered": True, "lower": True}  # whether ascending
+    ranked = surface.round({"overall": 12}).sort_values(list(order), ascending=[*order.values()])
+    return tuple(ranked[["lower", "upper"]].iloc[0])
 
 
 def fit_decision(
-    distances: np.ndarray,
+    similarities: np.ndarray,
     same: np.ndarray,
     definition: str = "pan21",
     kind: Literal["calibrated", "shift"] = "calibrated",
 ) -> tuple[Callable[[np.ndarray], np.ndarray], tuple[float, float]]:
-    """Fit the decision on dev pairs: a map from distances to scores, then its best thresholds.
+    """Fit the decision on dev pairs: a map from similarities to scores, then its best thresholds.
 
     Parameters
     ----------
-    distances : (N,)
-        distance of each dev pair.
+    similarities : (N,)
+        similarity of each dev pair.
     same : (N,) bool
         whether a pair is of one author.
     definition : str
-        "pan21" or "pan20", see :func:`helpers.evaluation.pan_task.pan_metrics`.
+        "pan21" or "pan20", see :func:`pan_metrics`.
     kind : str
-        "calibrated": the map of :func:`fit_scores`; "shift", as in PAN's naive baseline: scores are
-        cosines, and distances 1 - cosine of character 4-grams.
+        "calibrated": a logistic map, fitted on dev pairs, both kinds of which weigh as much; scores
+        rise with the similarity if pairs of one author are closer on dev. "shift", as in PAN's
+        naive baseline: scores are cosines of character 4-grams.
 
     Returns
     -------
-    A function from distances (N,) of any pairs to final scores, and both thresholds.
+    A function from similarities (N,) of any pairs to final scores, and both thresholds.
     """
     fitted = None
     if kind == "calibrated":
-        fitted = fit_scores(distances, same)
-    surface = threshold_surface(to_scores(fitted, distances), same, definition)
+        fitted = fit_calibration(similarities, same, prior=0.5)
+    surface = threshold_surface(to_scores(fitted, similarities), same, definition)
     thresholds = best_thresholds(surface)
     return partial(_decide, fitted, thresholds), thresholds
 
 
-def _decide(fitted, thresholds, distances):
-    return apply_thresholds(to_scores(fitted, distances), *thresholds)
+def _decide(fitted, thresholds, similarities):
+    return apply_thresholds(to_scores(fitted, similarities), *thresholds)
 
 
-def fit_scores(distances: np.ndarray, same: np.ndarray) -> Calibration:
-    """Fit a logistic map from distance to score on dev pairs, both kinds of which weigh as much.
-
-    The map is monotone. Scores fall with the distance if pairs of one author are closer on dev.
-
-    Parameters
-    ----------
-    distances : (N,)
-        distance of each dev pair.
-    same : (N,) bool
-        whether a pair is of one author.
-    """
-    return fit_calibration(-distances, same, prior=0.5)
-
-
-def to_scores(fitted: Calibration | None, distances: np.ndarray) -> np.ndarray:
+def to_scores(fitted: Calibration | None, similarities: np.ndarray) -> np.ndarray:
     """Return scores (N,) in [0, 1]: the probability that a pair is of one author, at prior 0.5.
 
     Parameters
     ----------
     fitted : Calibration
-        map of :func:`fit_scores`; None for cosines in place of probabilities.
-    distances : (N,)
-        distance of each pair.
+        map from similarities, fitted at prior 0.5; None for cosines in place of probabilities.
+    similarities : (N,)
+        similarity of each pair.
     """
     if fitted is None:
-        return np.clip(1 - distances, 0, 1)
-    return probability(fitted.llr(-distances), 0.5)
-
-
-def legacy_min_max(distances: np.ndarray) -> np.ndarray:
-    """Scale distances as the paper does, for comparison only.
-
-    The score of a distance d is (max(d) - d) / max(max(d) - d), with maxima over all pairs. It
-    depends on all other pairs, so one pair alone has no score. Raises ValueError if all distances
-    are equal or one is not finite.
-    """
-    closeness = np.max(distances) - np.asarray(distances, np.float64)
-    if not (np.isfinite(closeness).all() and closeness.max() > 0):
-        raise ValueError("min-max scaling needs finite distances that are not all equal")
-    return closeness / closeness.max()
+        return np.clip(similarities, 0, 1)
+    return expit(fitted.llr(similarities))
 
 
 def evaluate_verification(
@@ -226,7 +206,7 @@ def evaluate_verification(
     model : the model that scores the trials
     dev, test : trials of :func:`verification_trials`
     max_tokens : tokens read of each post
-    definition : "pan21" or "pan20", see :func:`helpers.evaluation.pan_task.pan_metrics`
+    definition : "pan21" or "pan20", see :func:`pan_metrics`
     decision : "calibrated" or "shift", see :func:`fit_decision`
     same_topic : (N,) whether each of the N test pairs is on one topic; adds the metric
         ``hardest_AUC``: same-author pairs on two topics against different-author pairs on one
@@ -236,7 +216,7 @@ def evaluate_verification(
     -------
     The table of :func:`verification_metrics`, with ``n_unanswered`` and ``dev_overall``, which have
     no interval; and the pairs of "dev" and "test", with columns ``first`` and ``second`` (numbers
-    of their authors), ``same``, ``distance`` and ``score``, and perhaps ``same_topic``.
+    of their authors), ``same``, ``similarity`` and ``score``, and perhaps ``same_topic``.
 
     Raises
     ------
@@ -245,17 +225,17 @@ def evaluate_verification(
     """
     scored = {}
     for split, trials in (("dev", dev), ("test", test)):
+        first, second = trials.pairs.T
         columns = {
-            "first": trials.queries.authors[trials.pairs[:, 0]],
-            "second": trials.targets.authors[trials.pairs[:, 1]],
+            "first": trials.queries.authors[first],
+            "second": trials.targets.authors[second],
             "same": trials.same,
-            "distance": trial_distances(model, trials, max_tokens),
+            "similarity": trial_similarities(model, trials, max_tokens),
         }
         scored[split] = pd.DataFrame(columns)
-    dev_distances = scored["dev"].distance.to_numpy()
-    decide, _ = fit_decision(dev_distances, dev.same, definition, decision)
+    decide, _ = fit_decision(scored["dev"].similarity, dev.same, definition, decision)
     for pairs in scored.values():
-        pairs["score"] = decide(pairs.distance.to_numpy())
+        pairs["score"] = decide(pairs.similarity)
     if same_topic is not None:
         scored["test"]["same_topic"] = same_topic
     table = verification_metrics(scored["test"], definition=definition, **drawn)
@@ -329,7 +309,7 @@ def verification_metrics(
     pairs : test pairs of :func:`evaluate_verification`
     base : the same pairs, scored by another model; if given, what is returned is the difference to
         it, the authors resampled alike
-    definition : "pan21" or "pan20", see :func:`helpers.evaluation.pan_task.pan_metrics`
+    definition : "pan21" or "pan20", see :func:`pan_metrics`
     seed, resamples : seed and number of bootstrap resamples
 
     Returns
@@ -344,7 +324,7 @@ def verification_metrics(
     """
     trials = ["first", "second", "same"]
     bases = [] if base is None else [base]
-    if not all(part[trials].equals(pairs[trials]) for part in bases):
+    if base is not None and not base[trials].equals(pairs[trials]):
         raise ValueError("models to compare were not measured on the same pairs")
     names = list(METRICS)
     if "same_topic" in pairs:
@@ -366,5 +346,153 @@ def _metrics(definition, pairs, author_times):
     if "same_topic" in pairs:
         is_hard = same != pairs.same_topic.to_numpy(bool)
         columns.append(auc(scores, same, times * is_hard))
-    has_both_kinds = np.isfinite(metrics["AUC"])
-    return np.where(has_both_kinds[:, None], np.stack(columns, 1), np.nan)
+    return np.where(np.isfinite(metrics["AUC"]), columns, np.nan).T  # else without both kinds
+
+
+def pan_metrics(
+    scores: np.ndarray,
+    same: np.ndarray,
+    definition: str = "pan21",
+    weights: np.ndarray | None = None,
+) -> dict[str, np.ndarray]:
+    """Return AUC, F1, c@1, F_0.5u, Brier, ``overall`` and ``n_unanswered``.
+
+    Brier is 1 - mean squared error. Of N pairs c are answered correctly and u are unanswered::
+
+        c@1 = (c + u c / N) / N          F_0.5u = 1.25 TP / (1.25 TP + 0.25 (FN + u) + FP)
+
+    AUC (under the ROC curve) and Brier take unanswered pairs with their score of 0.5. F1 leaves
+    them out.
+
+    Parameters
+    ----------
+    scores : (N,)
+        score of each pair, in [0, 1].
+    same : (N,) bool
+        whether a pair is of one author.
+    definition : str
+        "pan21": overall is the mean of all five metrics (tyo2021 Table 1). "pan20": F_0.5u counts
+        an unanswered pair as "one author", as the evaluator of 2020 did, and overall is the mean of
+        the four metrics without Brier (Tables 2 and 3).
+    weights : (..., N)
+        how often each pair counts; by default once.
+
+    Returns
+    -------
+    Each metric, (...).
+
+    Raises
+    ------
+    ValueError
+        As :func:`check_answers`.
+    """
+    scores, same = check_answers(scores, same)
+    if weights is None:
+        weights = np.ones(len(same))
+    total = weights.sum(-1)
+    accepted = scores > 0.5
+    skipped = scores == 0.5
+    is_right = accepted == same
+    right = weights @ (is_right & ~skipped)
+    wrong = weights @ (~is_right & ~skipped)
+    hits = weights @ (accepted & same)
+    unanswered = weights @ skipped
+    if definition == "pan20":  # its evaluator counts unanswered pairs as accepted in F_0.5u
+        accepted = accepted | skipped
+        skipped = np.zeros_like(same)
+    weighted_hits = 1.25 * (weights @ (accepted & same))
+    errors = 0.25 * (weights @ (~accepted & (same | skipped))) + weights @ (accepted & ~same)
+    metrics = {
+        "AUC": auc(scores, same, weights),
+        "F1": 2 * hits / np.maximum(2 * hits + wrong, 1),
+        "c@1": right * (1 + unanswered / total) / total,
+        "F_0.5u": weighted_hits / (weighted_hits + errors),
+        "Brier": 1 - weights @ np.square(scores - same) / total,
+    }
+    overall = np.mean([metrics[name] for name in AVERAGED[definition]], 0)
+    return metrics | {"overall": overall, "n_unanswered": unanswered}
+
+
+def check_answers(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores as float64 and truth as bool, (N,) each.
+
+    Parameters
+    ----------
+    scores : (N,)
+        score of each pair, in [0, 1].
+    same : (N,)
+        whether a pair is of one author.
+
+    Raises
+    ------
+    ValueError
+        If a score is not in [0, 1], or all pairs are of one kind.
+    """
+    scores = np.asarray(scores, np.float64)
+    same = np.asarray(same, bool)
+    is_inside = (0 <= scores) & (scores <= 1)
+    if not is_inside.all() or same.all() or not same.any():
+        raise ValueError(
+            f"PAN's metrics need scores in [0, 1] and both kinds of pairs: {(~is_inside).sum()} "
+            f"scores are others, {same.sum()} of {len(same)} pairs are of one author"
+        )
+    return scores, same
+
+
+def auc_by_comparison(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -> pd.DataFrame:
+    """Return the AUC of same-author against different-author pairs, chosen by their topics.
+
+    If same-author pairs share a topic more often than different-author pairs, or less often as in
+    PAN 2020, an AUC over all pairs also measures topic.
+
+    Parameters
+    ----------
+    scores : (N,)
+        score of each pair, in [0, 1].
+    same : (N,) bool
+        whether a pair is of one author.
+    same_topic : (N,) bool
+        whether a pair is on one topic.
+
+    Returns
+    -------
+    Columns ``positives`` and ``negatives`` (numbers of pairs) and ``AUC``, NaN if either number is
+    0; rows "all pairs"; "on one topic" and "on two topics", which both kinds are; "easy", pairs of
+    one author on one topic against pairs of two on two; and "hard", pairs of one author on two
+    topics against pairs of two on one.
+
+    Raises
+    ------
+    ValueError
+        As :func:`check_answers`.
+    """
+    scores, same = check_answers(scores, same)
+    comparisons = {
+        "all pairs": np.ones(len(same), bool),
+        "on one topic": same_topic,
+        "on two topics": ~same_topic,
+        "easy": same == same_topic,
+        "hard": same != same_topic,
+    }
+    compared = np.stack(list(comparisons.values()))
+    columns = {
+        "positives": (compared & same).sum(1),
+        "negatives": (compared & ~same).sum(1),
+        "AUC": auc(scores, same, compared),
+    }
+    return pd.DataFrame(columns, list(comparisons))
+
+
+def write_records(path: str | Path, records: pd.DataFrame) -> None:
+    """Write a file of PAN's: answers or the truth, a JSON object for each row.
+
+    Parameters
+    ----------
+    path : str | Path
+        file to write.
+    records : frame
+        columns ``id`` of the pair and ``value``, its score, or ``same`` and ``authors``.
+    """
+    with atomic_write(path) as partial:
+        lines = map(json.dumps, records.to_dict("records"))
+        partial.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -83,7 +83,8 @@ def test_a_query_is_not_measured_against_itself(gallery):
     opened, query = member.opened(asked, gallery.targets, MAX_TOKENS)
     raw = cosine(query, opened.rows)[0].astype(float)
     others = np.delete(raw, row)
-    _, block = next(opened.scores(query, gallery.columns([name])))
+    _, steps = next(opened.step_scores(query, gallery.columns([name])))
+    block = steps[1]
     column = 3
     of_target = opened.of_targets[0][:, column]
     expected = (raw[column] - others.mean()) / others.std() + (

@@ -17,7 +17,6 @@ from helpers.evaluation.calibration import (
     cllr,
     fit_calibration,
     min_cllr,
-    probability,
     reliability_bins,
     score_pieces,
 )
@@ -199,11 +198,8 @@ class TestReliability:
         alone = table[table.same + table.different == 1]
         assert len(alone) and ((alone.observed_high - alone.observed_low) > 0.2).all()
 
-    def test_probability(self):
-        assert probability(0, 0.05) == pytest.approx(0.05)
-        assert probability(np.log(19), 0.05) == pytest.approx(0.5)
+    def test_certain_ratios_are_in_the_outer_bins(self):
         llr = np.array([-np.inf, np.inf])
-        assert probability(llr, 0.3).tolist() == [0, 1]
         table = reliability_bins(llr, np.array([False, True]))
         assert table[["low", "high", "observed"]].to_numpy() == pytest.approx(
             np.array([[0, 0.1, 0], [0.9, 1, 1]])

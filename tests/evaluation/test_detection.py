@@ -20,7 +20,6 @@ from helpers.evaluation.detection import (
     count_scores,
     eer,
     error_rates,
-    mean_det_curve,
     min_dcf,
     topic_means,
 )
@@ -94,16 +93,6 @@ class TestCurve:
         corners = {(round(3 * fa), round(3 * miss)) for fa, miss in zip(*rates[0:2])}
         assert corners == {(0, 3), (0, 2), (1, 1), (2, 1), (2, 0), (3, 0)}
         assert eer(*rates) == pytest.approx(1 / 3)
-
-    def test_the_mean_of_curves(self):
-        tallies = [
-            count_scores(np.array([3, 2, 1, 0]), np.array(same, bool))
-            for same in ([1, 1, 0, 0], [0, 1, 1, 0])
-        ]
-        mean = mean_det_curve(tallies).set_index("P_fa").P_miss
-        # the first is perfect, the second finds nothing until half is accepted
-        assert mean[0.0] == 0.5 and mean[1.0] == 0
-        assert mean[(mean.index < 0.499)].eq(0.5).all() and mean[mean.index > 0.501].eq(0).all()
 
 
 class TestEqualErrorRate:

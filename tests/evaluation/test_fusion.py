@@ -1,19 +1,20 @@
 """Models and fusions: scores against the weighted mean; weights against trying all."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from helpers.evaluation import fusion
-from helpers.evaluation.fusion import fit_weights, member_sets
+from helpers.evaluation import models as model_module
 from helpers.evaluation.models import (
+    Embeddings,
     GalleryTfidf,
     Member,
     Model,
     as_model,
+    fit_weights,
+    member_sets,
     with_as_norm,
     with_s_norm,
 )
@@ -60,10 +61,16 @@ def test_a_model_embeds_targets_and_queries_once():
     assert np.array_equal(scores(model, half), scores(encoder, half))
 
 
+def weighted(systems, weights):
+    """The weighted mean of systems."""
+    members = Model.fuse(systems).members
+    return Model.mean([replace(part, weight=w) for part, w in zip(members, weights, strict=True)])
+
+
 def test_members_of_several_models_embed_once():
     encoder = member(5)
     shared = Member("shared", encoder, "s_norm")
-    first = Model.fuse({"shared": shared, "a": MEMBERS["a"]}, {"shared": 1, "a": 2})
+    first = weighted({"shared": shared, "a": MEMBERS["a"]}, [1, 2])
     second = Model.fuse({"renamed": shared})
     np.testing.assert_array_equal(scores(second), scores(shared))
     scores(first)
@@ -75,7 +82,7 @@ def test_fused_scores_are_the_weighted_mean_of_sparse_and_dense_members():
         name: dense(model)[:30].astype(float) @ dense(model)[30:].T
         for name, model in MEMBERS.items()
     }
-    model = Model.fuse(MEMBERS, {"a": 2, "b": 1, "c": 1})
+    model = weighted(MEMBERS, [2, 1, 1])
     assert weights_of(model) == {"a": 0.5, "b": 0.25, "c": 0.25}
     wanted = parts["a"] / 2 + parts["b"] / 4 + parts["c"] / 4
     np.testing.assert_allclose(scores(model), wanted, atol=2e-6)
@@ -86,19 +93,24 @@ def test_fused_scores_are_the_weighted_mean_of_sparse_and_dense_members():
 
 def test_a_member_without_weight_is_not_asked():
     silent = member(7)
-    model = Model.fuse({"a": MEMBERS["a"], "silent": silent}, {"a": 1, "silent": 0})
+    model = weighted({"a": MEMBERS["a"], "silent": silent}, [1, 0])
     assert (scores(model) == scores(MEMBERS["a"])).all() and silent.calls == 0
 
 
-def test_a_model_is_written_as_json():
+def test_a_model_is_made_of_plain_members():
     tfidf = GalleryTfidf("tfidf_subword", None)
-    members = MEMBERS | {"b": Member("b", MEMBERS["b"], "s_norm"), "tfidf": tfidf}
-    model = Model.fuse(members, {"a": 2, "b": 1, "c": 1, "tfidf": 0})
-    plain = json.loads(json.dumps(model.to_json()))
-    assert plain[1] == {"name": "b", "normaliser": "s_norm", "weight": 0.25, "neighbours": None}
-    again = Model.from_json(plain, MEMBERS | {"tfidf": tfidf})
-    assert again.to_json() == plain
-    np.testing.assert_array_equal(scores(again), scores(model))
+    plain = [
+        {"name": "b", "normaliser": "s_norm", "weight": 0.25, "neighbours": None},
+        {"name": "tfidf", "normaliser": "as_norm", "weight": 0.0},
+    ]
+    embeddings = Embeddings()
+    model = Model.from_json(plain, MEMBERS | {"tfidf": tfidf}, embeddings=embeddings)
+    assert model.members[0].encoder is MEMBERS["b"] and model.members[1].encoder is tfidf
+    assert [(part.normaliser, part.weight) for part in model.members] == [
+        ("s_norm", 0.25),
+        ("as_norm", 0.0),
+    ]
+    assert all(part.embeddings is embeddings for part in model.members)
 
 
 def test_members_of_other_reference_targets_share_no_gallery():
@@ -124,9 +136,9 @@ def test_fitted_weights_are_those_of_the_most_likely_own_targets():
 
     def loss(shares):
         mixed = np.tensordot(shares, apart, 1)
-        return np.mean(np.log(np.exp(mixed).sum(1)) - mixed.diagonal()) + fusion.RIDGE * np.sum(
-            shares**2
-        )
+        return np.mean(
+            np.log(np.exp(mixed).sum(1)) - mixed.diagonal()
+        ) + model_module.RIDGE * np.sum(shares**2)
 
     slow = (
         optimize.minimize(lambda root: loss(root**2), np.ones(3), method="Nelder-Mead", tol=1e-9).x
@@ -149,7 +161,7 @@ def test_a_member_that_says_nothing_or_the_contrary_has_no_weight():
 
 
 def test_few_queries_choose_the_weights(monkeypatch):
-    monkeypatch.setattr(fusion, "MAX_QUERIES", 10)
+    monkeypatch.setattr(model_module, "MAX_QUERIES", 10)
     models = {name: member(seed, 0.5) for seed, name in enumerate("xy")}
     first = Trials(TRIALS.queries[:10], TRIALS.targets[:10])
     of_all, of_first = (fit_weights(models, trials) for trials in (TRIALS, first))
@@ -160,14 +172,14 @@ def test_few_queries_choose_the_weights(monkeypatch):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ({"a": 1, "b": -1}, "sum must be above 0"),
-        ({"a": 0, "b": 0}, "sum must be above 0"),
-        ({"a": 1, "b": np.nan}, "fusion weights"),
+        ([1, -1], "sum must be above 0"),
+        ([0, 0], "sum must be above 0"),
+        ([1, np.nan], "fusion weights"),
     ],
 )
 def test_weights_without_sense_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
-        Model.fuse({name: MEMBERS[name] for name in "ab"}, weights)
+        weighted({name: MEMBERS[name] for name in "ab"}, weights)
 
 
 def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.metrics import roc_curve
@@ -15,12 +16,10 @@ from helpers.evaluation import scores
 from helpers.evaluation.detection import PAPER, DetectionCosts
 from helpers.evaluation.linking import (
     LinkingConfig,
-    all_differences,
-    linking_by_topic,
+    linking_curve,
     linking_metrics,
     linking_trials,
     score_linking,
-    trials_of_splits,
 )
 from helpers.tokens.store import build_store, list_topics
 from helpers.tokens.tokenizer import prepare_text
@@ -347,31 +346,6 @@ class TestTrainingPeriod:
             assert self.texts(part.queries) == queries
             assert self.texts(part.targets) == targets
 
-    def test_what_training_posts_cannot_give_is_left_out_and_said(self, periods, capsys):
-        _, stores = periods
-        few = self.PLACES | {"min_target_posts": 2, "min_query_posts": 1}
-        config = LinkingConfig.of(few)
-        without = replace(stores["train"], topic=np.full(stores["train"].posts, 3, "u2"))
-        cut_stores = {"seen": stores["seen"], "train": without}
-        trials = trials_of_splits(cut_stores, {"seen": config}, (2,))
-        assert list(trials) == ["seen"]
-        assert "left out, queries from training: linking: 0 of 2 topics" in capsys.readouterr().out
-        too_many = LinkingConfig.of(few | {"min_enrolled": 12})
-        with pytest.raises(ValueError, match="seen: linking: 0 of 2 topics"):
-            trials_of_splits(stores, {"seen": too_many}, (2,))
-
-    def test_each_split_has_trials_and_seen_accounts_have_two_kinds(self, periods):
-        _, stores = periods
-        config = LinkingConfig.of(self.PLACES | {"min_target_posts": 2, "min_query_posts": 1})
-        configs = {"test": config, "seen": config}
-        trials = trials_of_splits(stores, configs, (2, 1))
-        assert list(trials) == ["seen", "seen_training"]
-        assert [len(part.targets.count) for part in trials["seen"]] == [11] * 4
-        queries = [self.texts(parts[0].queries) for parts in trials.values()]
-        words = [{text.split()[0] for posts in part.values() for text in posts} for part in queries]
-        assert words == [{"seen"}, {"train"}]
-        assert list(trials_of_splits({"test": stores["seen"]}, configs, (2,))) == ["test"]
-
     def test_stores_of_other_topics_are_refused(self, periods):
         _, stores = periods
         other = replace(stores["train"], meta={"topics": ["cars"]})
@@ -432,19 +406,21 @@ class TestResults:
             p_fa, hit, _ = roc_curve(part.same, part.score, drop_intermediate=False)
             return np.interp(0, p_fa + hit - 1, p_fa)
 
-        table = linking_by_topic(scored)
-        alone = {name: crossing(part) for name, part in scored.groupby("topic", observed=True)}
-        for name, value in alone.items():
-            assert table.EER[name] == pytest.approx(value)
-        assert table.EER["mean"] == pytest.approx(np.mean(list(alone.values())))
-        assert table.EER["pooled"] == pytest.approx(crossing(scored))
-        assert table.minDCF["mean"] == pytest.approx(table.minDCF[list(alone)].mean())
-        summary = linking_metrics(scored, resamples=50)
-        assert (
-            summary.value[["EER", "minDCF"]].tolist()
-            == table.loc["mean", ["EER", "minDCF"]].tolist()
-        )
-        assert ((summary.low <= summary.value) & (summary.value <= summary.high)).all()
+        alone = [crossing(part) for _, part in scored.groupby("topic", observed=True)]
+        table = linking_metrics(scored, resamples=50)
+        assert table.value["EER"] == pytest.approx(np.mean(alone))
+        assert ((table.low <= table.value) & (table.value <= table.high)).all()
+        pooled = linking_metrics(scored.assign(topic="pooled"), resamples=0)
+        assert pooled.value["EER"] == pytest.approx(crossing(scored))
+
+    def test_a_curve_is_the_mean_of_the_topics(self):
+        same = np.array([[1, 1, 0, 0], [0, 1, 1, 0]], bool).ravel()
+        topic = np.repeat(["x", "y"], 4)
+        table = pd.DataFrame({"score": [3, 2, 1, 0] * 2, "same": same, "topic": topic})
+        curve = linking_curve(table.assign(query_author=0)).set_index("P_fa").P_miss
+        # the first is perfect, the second finds nothing until half is accepted
+        assert curve[0.0] == 0.5 and curve[1.0] == 0
+        assert curve[curve.index < 0.499].eq(0.5).all() and curve[curve.index > 0.501].eq(0).all()
 
     def test_a_difference_is_that_of_both_means_over_topics(self, scored):
         base = scored.assign(score=-scored.score)
@@ -458,18 +434,13 @@ class TestResults:
         with pytest.raises(ValueError, match="not of the same trials"):
             linking_metrics(scored, base=[first_topic])
 
-    def test_trainings_of_one_system_are_compared_together(self, scored):
+    def test_trainings_of_one_system_are_averaged(self, scored):
         other = scored.assign(score=-scored.score)
-        of_system = {"a": scored, "a-seed1": other, "b": other}
-        named = {("test", name): of_system[name] for name in of_system}
-        found = list(all_differences(named, ["b"]))
-        (split, model, base, table) = found[0]
-        assert (split, model, base, len(found)) == ("test", "a", "b", 1)
-        assert table.equals(linking_metrics([scored, other], base=[other]))
-        alone = {("test", "a-seed1"): scored, ("test", "b"): other}
-        assert [row[1:3] for row in all_differences(alone, ["b"])] == [("a-seed1", "b")]
-        with pytest.raises(KeyError):
-            list(all_differences(named, ["b", "c"]))
+        values = [linking_metrics(part, resamples=0).value for part in (scored, other)]
+        both = linking_metrics([scored, other], resamples=0).value
+        np.testing.assert_allclose(both, np.mean(values, 0))
+        gain = linking_metrics([scored, other], base=[other], resamples=0).value
+        np.testing.assert_allclose(gain, both - values[1])
         others = scored.assign(target_posts=scored.target_posts + 1)
         with pytest.raises(ValueError, match="not of the same trials"):
             linking_metrics(scored, base=[others])
@@ -480,7 +451,6 @@ class TestResults:
         )
         low, high = (linking_metrics(scored, costs, resamples=0).value for costs in (EVEN, PAPER))
         assert low["minDCF"] < high["minDCF"] and low["minDCF_released"] == high["minDCF_released"]
-        assert linking_by_topic(scored, EVEN).minDCF["mean"] == low["minDCF"]
 
     def test_a_habit_is_found_and_chance_is_chance(self, make_store):
         """Authors with their own hours are linked; the same posts with hours shuffled are not."""

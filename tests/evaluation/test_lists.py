@@ -3,7 +3,6 @@ ways to answer drawn lists against counting by hand.
 """
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from helpers.evaluation.lists import (
     best_answers,
     list_metrics,
     match_drawn_lists,
-    precision_curve,
     record_lists,
 )
 from helpers.evaluation.matching import MatchConfig, fit_match
@@ -127,28 +125,11 @@ def _worse(seed, order):
 
 
 def test_what_cannot_be_measured_is_an_error():
-    with pytest.raises(ValueError, match="1 of 9 values are no numbers"):
+    with pytest.raises(ValueError, match="1 of 9 scores are no numbers"):
         best_answers(np.where(np.eye(3) * [1, 0, 0], np.nan, 1), np.eye(3, dtype=bool))
     for second in (answers_of(1).assign(account=0), answers_of(2)):
         with pytest.raises(ValueError, match="same queries"):
             list_metrics(answers_of(1), second)
-
-
-def test_the_curve_of_precision_is_that_of_a_loop():
-    rng = np.random.default_rng(0)
-    partner = np.where(rng.random(60) < 0.6, rng.integers(0, 40, 60), -1)
-    rank = np.where(partner >= 0, rng.integers(1, 4, 60), np.nan)
-    value = rng.integers(0, 9, 60) / 8  # with ties, which one threshold answers together
-    value[rng.random(60) < 0.1] = -np.inf  # no candidate, so no answer
-    is_right = (rank == 1) & (value >= 0)
-    answers = pd.DataFrame({"value": value, "rank": rank, "right": is_right})
-    expected = []
-    for threshold in sorted(set(value[value >= 0]), reverse=True):
-        answered = value >= threshold
-        right = (answered & (rank == 1)).sum()
-        expected.append((right / (partner >= 0).sum(), right / answered.sum()))
-    curve = precision_curve(answers)
-    np.testing.assert_allclose(curve[["recall", "precision"]], expected)
 
 
 ACCOUNTS = 40  # of drawn lists
@@ -210,9 +191,11 @@ def test_an_estimated_overlap_is_near_the_true_one_and_changes_no_list(line):
     np.testing.assert_array_equal(first, second)
 
 
-def test_scores_of_both_directions_are_averaged_for_all_ways_but_alone(line):
+def test_scores_of_lists_are_read_by_all_ways_but_alone(line):
     scores, reverse = scores_of(0), scores_of(7)
-    found = match_drawn_lists(scores, line, 0.5, lists=3, reverse_scores=reverse)
+    found = match_drawn_lists(
+        scores, line, 0.5, lists=3, list_scores=(scores.astype(float) + reverse) / 2
+    )
     one_way = match_drawn_lists(scores, line, 0.5, lists=3)
     mean = match_drawn_lists((scores.astype(float) + reverse) / 2, line, 0.5, lists=3)
     np.testing.assert_array_equal(found.answers["alone"]["rank"], one_way.answers["alone"]["rank"])

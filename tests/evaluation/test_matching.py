@@ -189,14 +189,6 @@ def test_without_a_round_rows_alone_are_divided():
     np.testing.assert_allclose(probability, expected)
 
 
-def test_no_probability_is_higher_than_the_comparisons_of_the_fit_support():
-    line = MatchConfig(1.0, 0.0, accounts=99)
-    odds = 0.1 / 40 / (1 - 0.1 / 40) * 100 * 39  # prior odds of a pair, the largest ratio
-    assert line.highest_probability(0.1, 40) == pytest.approx(odds / (1 + odds))
-    assert line.highest_probability(0.01, 40) < 0.5 < line.highest_probability(0.1, 40)
-    assert MatchConfig(1.0, 0.0).highest_probability(0.01, 40) == 1
-
-
 def test_pairs_are_those_above_minus_infinity():
     scores = drawn_scores(3, (6, 8), 0.2).astype(np.float32)
     scores[2, 3] = 0

@@ -10,12 +10,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from helpers.core import paths
-from helpers.evaluation.pan_task import (
+from helpers.evaluation.detection import auc
+from helpers.evaluation.verification import (
     DEFINITIONS,
-    auc,
     auc_by_comparison,
     pan_metrics,
-    score_overlap,
     write_records,
 )
 from tests.oracles import slow_pan_metrics
@@ -167,14 +166,6 @@ def test_a_topic_reader_is_seen_through():
     topic = ~same & (rng.random(1000) < 0.3)
     areas = auc_by_comparison(1.0 - topic, same, topic).AUC
     assert areas["all pairs"] > 0.6 and areas["on two topics"] == 0.5
-
-
-def test_the_overlap_of_both_histograms():
-    same = np.array([True, True, True, True, False, False, False, False])
-    assert score_overlap(np.where(same, 0.9, 0.1), same) == 0
-    assert score_overlap(np.full(8, 0.3), same) == 1
-    mixed = np.array([0.1, 0.1, 0.1, 0.9, 0.1, 0.9, 0.9, 0.9])  # a quarter on either side
-    assert score_overlap(mixed, same) == 0.5
 
 
 def test_files_hold_all_digits(tmp_path):

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from helpers.accounts.samples import spread_posts
-from helpers.core import results
 from helpers.encoders.base import embed
 from helpers.evaluation import second_accounts
 from helpers.evaluation.models import Model, with_s_norm
@@ -18,7 +17,6 @@ from helpers.evaluation.second_accounts import (
     account_list,
     as_two_accounts,
     mutual_pairs,
-    record_metrics,
     score_list,
     second_account_metrics,
 )
@@ -136,23 +134,6 @@ def test_a_difference_to_itself_is_nothing_and_intervals_hold_the_value():
     difference = second_account_metrics(scores, accounts, scores, resamples=50)
     assert list(difference.index) == [f"{name}_difference" for name in METRICS]
     assert not difference.to_numpy().any()
-
-
-def test_systems_and_their_differences_are_recorded(tmp_path):
-    accounts = accounts_of(np.repeat(np.arange(15), 2))
-    scores = {"a": random_scores(30), "b": random_scores(30, seed=1)}
-    about = {"protocol": "p", "split": "all", "sample_size": 4}
-    labels = {"a": "A", "b": "B"}
-    record_metrics(tmp_path / "results", scores, accounts, labels, [("a", "b")], 3, **about)
-    rows = results.read_results(tmp_path / "results").set_index(["model", "base"])
-    assert (rows.targets == 30).all() and (rows.queries == 30).all()
-    assert rows.loc[("b", "a"), "label"].unique() == ["B"]
-    for key, table in {
-        ("a", ""): second_account_metrics(scores["a"], accounts, seed=3),
-        ("b", "a"): second_account_metrics(scores["b"], accounts, scores["a"], 3),
-    }.items():
-        assert list(rows.loc[key, "metric"]) == list(table.index)
-        np.testing.assert_allclose(rows.loc[key, ["value", "low", "high"]], table, atol=1e-12)
 
 
 def test_who_shares_a_surname_only_is_left_out():

@@ -10,22 +10,22 @@ from sklearn.metrics import roc_auc_score
 
 from helpers.core.paths import Run
 from helpers.encoders.baselines import fit_on_documents
+from helpers.evaluation import verification
 from helpers.evaluation.bootstrap import resample_weights
+from helpers.evaluation.calibration import fit_calibration
 from helpers.evaluation.models import Model, as_model
-from helpers.evaluation.pan_task import METRICS, pan_metrics
 from helpers.evaluation.verification import (
     GRID,
-    PUBLISHED_THRESHOLDS,
+    METRICS,
     apply_thresholds,
     best_thresholds,
     evaluate_documents,
     evaluate_verification,
     fit_decision,
-    fit_scores,
-    legacy_min_max,
+    pan_metrics,
     threshold_surface,
     to_scores,
-    trial_distances,
+    trial_similarities,
     verification_metrics,
     verification_trials,
 )
@@ -34,7 +34,7 @@ from tests.factories import LookUp, one_token_samples, store_in_memory, unit_row
 from tests.oracles import slow_pan_metrics
 
 
-class TestDistances:
+class TestSimilarities:
     pairs = pd.DataFrame({"first": [0, 5, 2, 5], "second": [3, 4, 2, 0]})
 
     def test_each_pair_is_that_of_its_documents(self):
@@ -43,17 +43,17 @@ class TestDistances:
         trials = verification_trials(one_token_samples(range(7)), self.pairs)
         model = LookUp(rows)
         cosines = (rows[self.pairs["first"]].astype(float) * rows[self.pairs.second]).sum(1)
-        found = trial_distances(model, trials)
-        np.testing.assert_allclose(found, 1 - cosines, atol=1e-6)
-        assert found[1] == 1 and found[2] == 0 and model.calls == 5, (
+        found = trial_similarities(model, trials)
+        np.testing.assert_allclose(found, cosines, atol=1e-6)
+        assert found[1] == 0 and found[2] == 1 and model.calls == 5, (
             "documents in no pair are not embedded"
         )
-        raw = trial_distances(LookUp(9 * rows, unit=False), trials)
+        raw = trial_similarities(LookUp(9 * rows, unit=False), trials)
         apart = 9 * (rows[self.pairs["first"]] - rows[self.pairs.second])
-        np.testing.assert_allclose(raw, np.linalg.norm(apart, axis=1), atol=1e-5)
+        np.testing.assert_allclose(raw, -np.linalg.norm(apart, axis=1), atol=1e-5)
         alone = as_model(LookUp(9 * rows, unit=False))
-        np.testing.assert_array_equal(trial_distances(alone, trials), raw)
-        np.testing.assert_array_equal(trial_distances(alone.members[0], trials), raw)
+        np.testing.assert_array_equal(trial_similarities(alone, trials), raw)
+        np.testing.assert_array_equal(trial_similarities(alone.members[0], trials), raw)
 
     def test_documents_are_posts_of_a_store_and_labels_come_from_its_authors(self):
         store = store_in_memory([2, 3, 2])
@@ -88,8 +88,8 @@ class TestEvaluate:
         model, dev, test = sides
         topics = np.arange(40) % 3 == 0
         table, scored = evaluate_verification(model, dev, test, same_topic=topics)
-        decide, _ = fit_decision(trial_distances(model, dev), dev.same)
-        scores = decide(trial_distances(model, test))
+        decide, _ = fit_decision(trial_similarities(model, dev), dev.same)
+        scores = decide(trial_similarities(model, test))
         assert (
             scored["test"].score.tolist() == scores.tolist()
             and scored["dev"].same.tolist() == dev.same.tolist()
@@ -102,7 +102,7 @@ class TestEvaluate:
         )
         assert (
             table.value["dev_overall"]
-            == pan_metrics(decide(trial_distances(model, dev)), dev.same)["overall"]
+            == pan_metrics(decide(trial_similarities(model, dev)), dev.same)["overall"]
         )
         ends = table.loc[["AUC", "F1", "c@1", "F_0.5u", "Brier", "overall", "hardest_AUC"]]
         assert ((ends.low <= ends.value) & (ends.value <= ends.high)).all() and (
@@ -153,8 +153,8 @@ class TestEvaluate:
             *sides, definition="pan20", decision="shift", resamples=0
         )
         model, dev, test = sides
-        decide, _ = fit_decision(trial_distances(model, dev), dev.same, "pan20", "shift")
-        assert scored["test"].score.tolist() == decide(trial_distances(model, test)).tolist()
+        decide, _ = fit_decision(trial_similarities(model, dev), dev.same, "pan20", "shift")
+        assert scored["test"].score.tolist() == decide(trial_similarities(model, test)).tolist()
         alone = pan_metrics(scored["test"].score, test.same, "pan20")
         assert table.value["overall"] == pytest.approx(alone["overall"])
         assert table[["low", "high"]].isna().all(axis=None)
@@ -216,16 +216,16 @@ class TestRawTexts:
 
         return measured
 
-    def distances(self, train, test):
+    def similarities(self, train, test):
         """Those of the vectoriser of PAN's script, fitted and asked on texts."""
         vectoriser = TfidfVectorizer(analyzer="char", ngram_range=(4, 4), max_features=3000)
         rows = vectoriser.fit(train).transform(test).toarray()
-        return 1 - (rows[self.PAIRS["first"]] * rows[self.PAIRS.second]).sum(1)
+        return (rows[self.PAIRS["first"]] * rows[self.PAIRS.second]).sum(1)
 
     def test_the_baseline_reads_whole_texts_as_they_were_written(self, texts, measure):
-        expected = self.distances(texts["train"], texts["test"])
+        expected = self.similarities(texts["train"], texts["test"])
         documents, encoder, scored = measure(raw_texts=True, max_tokens=5)
-        np.testing.assert_allclose(scored.distance, expected, atol=3e-6)
+        np.testing.assert_allclose(scored.similarity, expected, atol=3e-6)
         assert scored["same"].sum() == 12
         assert encoder.tokenizer is documents.raw.tokenizer
         subwords = fit_on_documents("tfidf_subword", documents, max_tokens=5)
@@ -238,7 +238,7 @@ class TestRawTexts:
         _, alone = evaluate_documents(
             as_model(encoder), documents, judged, 5, decision="shift", resamples=0
         )
-        np.testing.assert_array_equal(alone["test"].distance, scored.distance)
+        np.testing.assert_array_equal(alone["test"].similarity, scored.similarity)
         subwords = fit_on_documents("tfidf_subword", documents, max_tokens=5)
         both = Model.fuse({"raw": encoder, "tokens": subwords})
         with pytest.raises(ValueError, match="some members read raw texts"):
@@ -250,10 +250,10 @@ class TestRawTexts:
         for split, store in documents.stores.items():
             tokens = np.split(store.tokens, store.post_offsets[1:-1])
             spelt[split] = [documents.tokenizer.decode(ids) for ids in tokens]
-        expected = self.distances(spelt["train"], spelt["test"])
-        np.testing.assert_allclose(scored.distance, expected, atol=3e-6)
-        raw = self.distances(texts["train"], texts["test"])
-        assert np.abs(scored.distance - raw).mean() > 0.02, "the two can be told apart"
+        expected = self.similarities(spelt["train"], spelt["test"])
+        np.testing.assert_allclose(scored.similarity, expected, atol=3e-6)
+        raw = self.similarities(texts["train"], texts["test"])
+        assert np.abs(scored.similarity - raw).mean() > 0.02, "the two can be told apart"
 
 
 def trials(size=200, seed=0):
@@ -269,7 +269,7 @@ class TestThresholds:
         assert answers == pytest.approx([0, 0.25, 0.5, 0.5, 0.5, 0.75, 1])
 
     @pytest.mark.parametrize(
-        "lower, upper", [PUBLISHED_THRESHOLDS, (0.1, 0.3), (0.7, 0.7), (0, 1), (0, 0), (1, 1)]
+        "lower, upper", [(0.470, 0.553), (0.1, 0.3), (0.7, 0.7), (0, 1), (0, 0), (1, 1)]
     )
     def test_only_what_lies_between_is_unanswered_and_order_stays(self, lower, upper):
         near = [np.nextafter(edge, side) for edge in (lower, upper) for side in (0, 1)]
@@ -287,12 +287,13 @@ class TestThresholds:
         scores = np.random.default_rng(0).random(1000)
         np.testing.assert_allclose(apply_thresholds(scores, 0.5, 0.5), scores, atol=1e-15)
 
-    def test_the_surface_finds_a_known_best(self):
+    def test_the_surface_finds_a_known_best(self, monkeypatch):
         """Below 0.3 all are different, above 0.6 all the same, and between it is a toss-up."""
         scores = np.linspace(0.005, 0.995, 120)
         same = np.where(scores < 0.6, (np.arange(120) % 2 == 0) & (scores > 0.3), True)
         grid = np.round(np.arange(0.1, 1, 0.1), 1)
-        surface = threshold_surface(scores, same, grid=grid)
+        monkeypatch.setattr(verification, "GRID", grid)
+        surface = threshold_surface(scores, same)
         assert len(surface) == 45 and (surface.lower <= surface.upper).all()
         lower, upper = best_thresholds(surface)
         scored = {
@@ -322,53 +323,47 @@ class TestMaps:
     def dev(self, size=2000):
         rng = np.random.default_rng(0)
         same = rng.random(size) < 0.5
-        return 5 + rng.standard_normal(size) + 1.5 * ~same, same
+        return rng.standard_normal(size) - 5 - 1.5 * ~same, same
 
     def test_a_score_is_monotone_and_right(self):
-        distances, same = self.dev(40_000)
-        scores = to_scores(fit_scores(distances, same), np.linspace(0, 20, 200))
-        assert (np.diff(scores) < 0).all() and scores.min() >= 0 and scores.max() <= 1
-        given = to_scores(fit_scores(distances, same), distances)
+        similarities, same = self.dev(40_000)
+        fitted = fit_calibration(similarities, same, prior=0.5)
+        scores = to_scores(fitted, np.linspace(-20, 0, 200))
+        assert (np.diff(scores) > 0).all() and scores.min() >= 0 and scores.max() <= 1
+        given = to_scores(fitted, similarities)
         for low in (0.1, 0.4, 0.7):
             chosen = (low <= given) & (given < low + 0.2)
             assert same[chosen].mean() == pytest.approx(given[chosen].mean(), abs=0.05)
 
     def test_each_pair_is_scored_alone(self):
-        distances, same = self.dev()
-        fitted = fit_scores(distances, same)
-        alone = np.array([to_scores(fitted, distances[[row]])[0] for row in range(50)])
+        similarities, same = self.dev()
+        fitted = fit_calibration(similarities, same, prior=0.5)
+        alone = np.array([to_scores(fitted, similarities[[row]])[0] for row in range(50)])
         np.testing.assert_array_equal(
-            to_scores(fitted, np.append(distances[:50], [1e6, -1e6]))[:50], alone
+            to_scores(fitted, np.append(similarities[:50], [1e6, -1e6]))[:50], alone
         )
-        assert (
-            legacy_min_max(np.append(distances[:50], 1e3))[:50] != legacy_min_max(distances[:50])
-        ).any()
-
-    def test_the_legacy_scaling(self):
-        assert legacy_min_max([1, 2, 5]).tolist() == [1, 0.75, 0]
-        for wrong in ([2, 2], [1, np.nan]):
-            with pytest.raises(ValueError, match="finite distances that are not all equal"):
-                legacy_min_max(wrong)
 
 
 class TestDecision:
     same = np.random.default_rng(1).random(400) < 0.5
-    apart = np.random.default_rng(2).normal(1.0 - 0.4 * same, 0.3)
+    similarity = np.random.default_rng(2).normal(0.4 * same, 0.3)
 
     @pytest.mark.parametrize("kind", ["calibrated", "shift"])
     def test_it_is_learned_on_dev_and_judges_each_pair_alone(self, kind):
         dev, test = slice(0, 200), slice(200, 400)
-        decide, (lower, upper) = fit_decision(self.apart[dev], self.same[dev], kind=kind)
-        scores = decide(self.apart[test])
+        decide, (lower, upper) = fit_decision(self.similarity[dev], self.same[dev], kind=kind)
+        scores = decide(self.similarity[test])
         assert 0 < lower <= upper < 1 and ((0 <= scores) & (scores <= 1)).all()
         assert np.array_equal(
-            np.concatenate([decide(self.apart[[number]]) for number in range(200, 400)]), scores
+            np.concatenate([decide(self.similarity[[number]]) for number in range(200, 400)]),
+            scores,
         )
-        plain = np.clip(1 - self.apart[dev], 0, 1)
+        plain = np.clip(self.similarity[dev], 0, 1)
         if kind == "calibrated":
-            plain = to_scores(fit_scores(self.apart[dev], self.same[dev]), self.apart[dev])
+            fitted = fit_calibration(self.similarity[dev], self.same[dev], prior=0.5)
+            plain = to_scores(fitted, self.similarity[dev])
         surface = threshold_surface(plain, self.same[dev])
-        best = pan_metrics(decide(self.apart[dev]), self.same[dev])["overall"]
+        best = pan_metrics(decide(self.similarity[dev]), self.same[dev])["overall"]
         assert best == pytest.approx(surface.overall.max())
         assert best >= pan_metrics(plain, self.same[dev])["overall"]
         assert pan_metrics(scores, self.same[test])["AUC"] > 0.75

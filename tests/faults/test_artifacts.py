@@ -24,7 +24,7 @@ from helpers.core import paths, results
 from helpers.corpus.collection import CollectConfig, collect
 from helpers.corpus.joined_posts import join_posts
 from helpers.encoders.stream import stream_config
-from helpers.evaluation.pan_task import write_records
+from helpers.evaluation.verification import write_records
 from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
 from helpers.losses import LossConfig
 from helpers.runs.stages import ensure

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from scipy import stats
 
 from ..core.parameters import Config, unknown
-from .batch import Batch, make_batch
+from .batch import Batch, Samples, make_batch
 from .store import TokenStore
 
 # name -> distribution of x in 0..1; None where draw_sizes needs no x
@@ -194,11 +194,10 @@ class TopicSampler(DocumentSampler):
 
     def bind(self, store: TokenStore) -> Callable[[np.random.Generator], Batch]:
         """Return a function that samples a batch; ValueError where no two authors share a topic."""
-        posts_of_author = store.posts_per_author()
-        author = np.repeat(np.arange(store.authors), posts_of_author)
+        author = Samples.of_posts(store).authors
         # the row after the last topic is "other", which is none that authors share
         is_listed = store.topic != len(store.meta["topics"])
-        is_able = is_listed & (posts_of_author[author] >= self.samples_per_author)
+        is_able = is_listed & (store.posts_per_author()[author] >= self.samples_per_author)
         authors = pd.Series(author[is_able]).groupby(store.topic[is_able]).unique()
         shared = authors[authors.str.len() > 1]
         if shared.empty:
@@ -210,20 +209,22 @@ class TopicSampler(DocumentSampler):
 
     def _draw(self, store, authors_of_topic, rng):
         topic_of_author = self._choose_authors(authors_of_topic, rng)
-        cells = []  # the posts of each author on the topic
+        # which posts of each author are on the topic
+        on_topic = []
         for author, topic in topic_of_author.items():
             begin, end = store.author_offsets[author : author + 2]
-            cells.append(begin + np.flatnonzero(store.topic[begin:end] == topic))
-        numbers = rng.integers([len(cell) for cell in cells])
+            on_topic.append(store.topic[begin:end] == topic)
+        numbers = rng.integers([is_on_topic.sum() for is_on_topic in on_topic])
         documents = []
-        for author, cell, number in zip(topic_of_author, cells, numbers):
-            first = cell[number]
-            posts = np.arange(*store.author_offsets[author : author + 2])
+        for author, is_on_topic, number in zip(topic_of_author, on_topic, numbers):
+            first = np.flatnonzero(is_on_topic)[number]
             # 0 for other topics, which are wanted most, 1 for the same topic, 2 for the first post
-            rank = np.select([posts == first, np.isin(posts, cell)], [2, 1], 0)
+            rank = is_on_topic.astype(int)
+            rank[first] = 2
             # lexsort sorts by its last key first: by rank, then at random
-            order = np.lexsort([rng.random(len(posts)), rank])
-            documents += [first, *posts[order[: self.samples_per_author - 1]]]
+            order = np.lexsort([rng.random(len(rank)), rank])
+            posts = [first, *order[: self.samples_per_author - 1]]
+            documents.extend(store.author_offsets[author] + posts)
         authors = np.repeat(list(topic_of_author), self.samples_per_author)
         return self._gather(store, authors, np.array(documents), 1, rng)
 

@@ -26,8 +26,7 @@ __getattr__, __dir__ = front_door(
             "with_chance_level",
         ],
         ".distillation": ["train_with_students"],
-        ".erasure": ["Erased", "LeaceEraser"],
-        ".masking": ["frequent_words", "mask_documents", "mask_text"],
         ".probes": ["disjoint_samples", "probe_encoder"],
+        ".remedies": ["Erased", "LeaceEraser", "frequent_words", "mask_documents", "mask_text"],
     },
 )

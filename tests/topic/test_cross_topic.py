@@ -24,8 +24,8 @@ from helpers.topic.cross_topic import (
     measure_retrieval,
 )
 from helpers.topic.distillation import best_on_dev, train_with_students
-from helpers.topic.masking import mask_documents
 from helpers.topic.probes import disjoint_samples, probe_encoder
+from helpers.topic.remedies import mask_documents
 from helpers.training.experiment import experiments_of
 from tests.factories import TopicShares, posts_table, styled_posts
 

@@ -231,13 +231,14 @@ def join_stores(stores: Sequence[TokenStore]) -> TokenStore:
     if len(vocabularies) > 1:
         raise ValueError(f"stores with vocabularies of {vocabularies} tokens cannot be joined")
     arrays = {}
-    for name in ("tokens", "hour", "time"):
-        arrays[name] = np.concatenate([getattr(store, name) for store in stores])
+    for name in FILES:
+        parts = [getattr(store, name) for store in stores]
+        if name.endswith("offsets"):
+            arrays[name] = np.concatenate([[0], *map(np.diff, parts)]).cumsum()
+        else:
+            arrays[name] = np.concatenate(parts)
     last_topic = len(first.meta["topics"])  # the row of "other"
-    arrays["topic"] = np.concatenate([np.minimum(store.topic, last_topic) for store in stores])
-    for name in ("post_offsets", "author_offsets"):
-        counts = [np.diff(getattr(store, name)) for store in stores]
-        arrays[name] = np.append(0, np.concatenate(counts).cumsum())
+    arrays["topic"] = np.minimum(arrays["topic"], last_topic)
     fingerprint = fingerprint_of(*(store.meta["fingerprint"] for store in stores))
     meta = first.meta | {"fingerprint": fingerprint}
     return replace(first, folder=first.folder / "joined", meta=meta, **arrays)

@@ -19,8 +19,6 @@ __getattr__, __dir__ = front_door(
         ],
         ".cross_topic": [
             "compare_systems",
-            "compared_pairs",
-            "gains_over_base",
             "measure_retrieval",
             "system_names",
             "with_chance_level",

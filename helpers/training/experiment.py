@@ -287,10 +287,10 @@ def dev_score(
     sampler : the sampler of the training, of which posts and tokens are used
     """
     trials = [ranking.ranking_trials(store, sampler.max_posts) for store in stores]
-    return partial(_ranking_metrics, trials=trials, max_tokens=sampler.max_tokens)
+    return partial(_ranking_metrics, trials, sampler.max_tokens)
 
 
-def _ranking_metrics(encoder, trials, max_tokens):
+def _ranking_metrics(trials, max_tokens, encoder):
     values = {}
     for prefix, trials_of_store in zip(("", "test_"), trials):
         metrics, *_ = ranking.evaluate_ranking(encoder, trials_of_store, max_tokens, resamples=0)
@@ -335,11 +335,9 @@ def experiments_of(
     """
     experiments = []
     for loss_settings, schedule in product(settings_grid(settings), settings_grid(training)):
-        parts = {
-            "encoder": encoder,
-            "sampler": sampler,
-            "loss": LossConfig.of({"name": loss, "settings": loss_settings}, loss),
-            "training": TrainingConfig.of(schedule, "training"),
-        }
-        experiments.append(Experiment(**parts))
+        of_loss = LossConfig.of({"name": loss, "settings": loss_settings}, loss)
+        config = TrainingConfig.of(schedule, "training")
+        experiments.append(
+            Experiment(encoder=encoder, sampler=sampler, loss=of_loss, training=config)
+        )
     return experiments

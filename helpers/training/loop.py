@@ -8,6 +8,7 @@ has ``best.safetensors``, the encoder's weights with the best dev score, and ``t
 the learning curve. All have checksums, and a damaged file is neither loaded nor trained on.
 """
 
+import copy
 import math
 import time
 from collections.abc import Callable
@@ -310,8 +311,7 @@ def _mean(losses, step, lr):
 def _add_row(state, encoder, row):
     """Add an evaluation to the curve, and keep the encoder's weights if it is the best one."""
     if row["MRR"] > max((past["MRR"] for past in state["history"]), default=-math.inf):
-        weights = encoder.state_dict()
-        state["best"] = {name: value.clone() for name, value in weights.items()}
+        state["best"] = copy.deepcopy(encoder.state_dict())
     state["history"].append(row)
 
 

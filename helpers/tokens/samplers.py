@@ -4,7 +4,6 @@
 sampler is its settings. To add a kind, write a subclass of Sampler and add a line to SAMPLERS.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -173,24 +172,21 @@ class TopicSampler(DocumentSampler):
     In such a batch the topic neither separates the authors nor joins an author's documents, so it
     gives the hard negatives and the hard positives of topic regularisation.
 
-    A batch has P * K samples of one post each, those of an author side by side. Topics are sampled
-    without replacement, weighted by their number of authors with K or more documents, and each
-    gives an equal number of authors; more than ``topics_per_batch`` are used where these have too
-    few authors. At least two authors come from each topic, so a batch may lack one of P authors; it
-    lacks more where all topics together have too few. The first document of an author is on the
-    topic that gave the author. The others are on other topics; where the author has too few of
-    those, the rest are on the same topic. No document is repeated. The released code of
+    A batch has P * K samples of one post each, those of an author side by side. A topic is sampled,
+    weighted by its number of authors with K or more documents, and more topics without replacement
+    until they have P authors. At least two authors come from each topic, so a batch may lack one of
+    P authors; it lacks more where all topics together have too few. The first document of an author
+    is on the topic that gave the author. The others are on other topics; where the author has too
+    few of those, the rest are on the same topic. No document is repeated. The released code of
     sawatphol2022 samples 32 x 2.
 
     Attributes
     ----------
     samples_per_author : K
-    topics_per_batch : number of topics from which the authors of a batch come
     """
 
     kind: Literal["topic"] = "topic"
     samples_per_author: int = Field(8, ge=1, le=2**10)
-    topics_per_batch: int = Field(1, ge=1, le=2**16)
 
     def bind(self, store: TokenStore) -> Callable[[np.random.Generator], Batch]:
         """Return a function that samples a batch; ValueError where no two authors share a topic."""
@@ -234,19 +230,14 @@ class TopicSampler(DocumentSampler):
         # sampled one after the other, without replacement, with these weights
         weights = authors_of_topic.str.len().to_numpy()
         order = np.argsort(-np.log(weights) - rng.gumbel(size=len(weights)))
-        n_topics = min(self.topics_per_batch, len(order))
         topic_of_author = {}
-        # go through the topics a second time, for authors who are still missing
-        for number, topic in enumerate(authors_of_topic.index[np.tile(order, 2)]):
+        for topic in authors_of_topic.index[order]:
             missing = self.authors_per_batch - len(topic_of_author)
+            free = np.setdiff1d(authors_of_topic[topic], list(topic_of_author))
             if missing < 2:
                 break
-            wanted = max(math.ceil(missing / max(n_topics - number, 1)), 2)
-            if missing - wanted == 1:
-                wanted = missing  # else the last author would be alone on the next topic
-            free = np.setdiff1d(authors_of_topic[topic], list(topic_of_author))
             if len(free) > 1:
-                new_authors = rng.choice(free, min(wanted, len(free)), replace=False)
+                new_authors = rng.choice(free, min(missing, len(free)), replace=False)
                 topic_of_author |= dict.fromkeys(new_authors.tolist(), topic)
         return topic_of_author
 

@@ -309,8 +309,8 @@ def supervised_contrastive(
     """
     logits = pairwise_cosines(embeddings) / temperature
     positive, _ = pair_masks(labels)
-    others = logits.masked_fill(diagonal_of(logits), float("-inf"))
-    log_p = logits - others.logsumexp(1, keepdim=True)
+    without_self = logits.masked_fill(diagonal_of(logits), float("-inf"))
+    log_p = logits - without_self.logsumexp(1, keepdim=True)
 
     positives = positive.sum(1)
     anchors = positives > 0

@@ -63,9 +63,8 @@ class Encoder(nn.Module):
     @property
     def device(self) -> torch.device:
         """The device that batches must be on."""
-        for tensor in chain(self.parameters(), self.buffers()):
-            return tensor.device
-        return torch.device("cpu")
+        first_tensor = next(chain(self.parameters(), self.buffers()), torch.empty(0))
+        return first_tensor.device
 
 
 @torch.no_grad()

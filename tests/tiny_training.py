@@ -10,10 +10,10 @@ import torch
 from accelerate import notebook_launcher
 
 from helpers.core.artifacts import read_json
+from helpers.encoders.base import read_checkpoint
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import make_loss
 from helpers.tokens.samplers import AuthorSampler, make_sampler
-from helpers.training.checkpoints import read_checkpoint
 from helpers.training.experiment import dev_score
 from helpers.training.loop import TrainingConfig, train
 from tests.factories import store_in_memory

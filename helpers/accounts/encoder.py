@@ -19,13 +19,12 @@ from torch import Tensor
 
 from ..core.artifacts import read_json
 from ..core.messages import FileError, readable_file
-from ..encoders.base import Encoder, load_tensors
+from ..encoders.base import Encoder, load_tensors, read_checkpoint
 from ..encoders.lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from ..encoders.stream import StreamConfig, build_stream_encoder
 from ..evaluation.models import Embeddings, GalleryTfidf, Model
 from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples
-from ..training import checkpoints
 from .passages import token_kinds
 from .samples import MAX_TOKENS, Posts, samples_of
 from .scoring import (
@@ -96,7 +95,7 @@ class AuthorEncoder:
                 f"no encoder {str(name)!r}: one of {', '.join(names) or 'none'}, or a folder that "
                 "save() has made"
             )
-        packed, _ = checkpoints.read_checkpoint(folder / WEIGHTS)
+        packed, _ = read_checkpoint(folder / WEIGHTS)
         with readable_file(folder / WEIGHTS):
             tensors = restore(packed)
         tokenizer = tokenizers.load_tokenizer(folder)

@@ -1,8 +1,13 @@
 """The contract of every encoder: a batch of samples becomes one vector a sample.
 
+Weights are in one file that is replaced in one step and has its checksum inside, so a process that
+is killed leaves either the old file or the new one.
+
 Letters: B samples of a batch, N samples of a list, D dimensions.
 """
 
+import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
@@ -11,9 +16,12 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as nnf
+from safetensors import safe_open
+from safetensors.torch import save_file
 from scipy import sparse
 from torch import Tensor, nn
 
+from ..core.artifacts import atomic_write
 from ..core.messages import file_error, readable_file
 from ..core.progress import progress_bar
 from ..tokens.batch import Batch, Samples
@@ -55,9 +63,8 @@ class Encoder(nn.Module):
     @property
     def device(self) -> torch.device:
         """The device that batches must be on."""
-        for tensor in chain(self.parameters(), self.buffers()):
-            return tensor.device
-        return torch.device("cpu")
+        first_tensor = next(chain(self.parameters(), self.buffers()), torch.empty(0))
+        return first_tensor.device
 
 
 @torch.no_grad()
@@ -134,11 +141,6 @@ def eval_mode(encoder: nn.Module) -> Iterator[None]:
             module.training = training
 
 
-def all_finite(tensor: Tensor) -> bool:
-    """Tell whether a tensor holds neither NaN nor infinity; integers are finite."""
-    return bool(tensor.isfinite().all())
-
-
 def load_tensors(module: nn.Module, tensors: dict[str, Tensor], path: str | Path) -> None:
     """Load tensors into a module whose parameters and buffers have the same names and shapes.
 
@@ -157,10 +159,68 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], path: str | Path
         If a tensor is missing, of another shape or not finite, or if there is one too many.
     """
     for name, value in tensors.items():
-        if not all_finite(value):
+        if not value.isfinite().all():
             raise file_error(path, f"holds weights {name!r} that are not finite")
     with readable_file(path, "does not hold the weights of this network"):
         module.load_state_dict(tensors)
+
+
+def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
+    """Write tensors, a state and the checksum of both to one safetensors file, in one step.
+
+    Parameters
+    ----------
+    path : path of the file, which is replaced if it exists
+    tensors : name -> tensor, such as weights
+    state : other values that JSON can hold, such as the number of the step
+
+    Raises
+    ------
+    FloatingPointError
+        a tensor has a value that is not finite
+    """
+    for name, value in tensors.items():
+        if not value.isfinite().all():
+            raise FloatingPointError(
+                f"{name} has values that are not finite: lower lr or raise warmup"
+            )
+    tensors = {name: value.contiguous() for name, value in tensors.items()}
+    state = {**state, "sha256": weights_checksum(tensors, state)}
+    with atomic_write(path) as partial:
+        # one entry, as safetensors writes several in random order, so that equal files would differ
+        save_file(tensors, partial, {"state": json.dumps(state)})
+
+
+def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict]:
+    """Read the tensors and the state of a file of :func:`save_checkpoint`.
+
+    Raises
+    ------
+    ValueError
+        the file is missing or damaged
+    """
+    with readable_file(path):
+        with safe_open(path, "pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            state = json.loads(file.metadata()["state"])
+        if state.pop("sha256") != weights_checksum(tensors, state):
+            raise file_error(path)
+    return tensors, state
+
+
+def weights_checksum(tensors: dict[str, Tensor], state: dict) -> str:
+    """Hash names, types, shapes and values of tensors, and a state.
+
+    Parameters
+    ----------
+    tensors : name -> tensor, in any order
+    state : other values that JSON can hold
+    """
+    digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
+    for name, value in sorted(tensors.items()):
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()[:16]
 
 
 def batches_of(samples: Samples, max_tokens: int) -> Iterator[Batch]:

@@ -5,10 +5,10 @@ from functools import partial
 
 import torch
 
-from ..tokens import pretrained_tokenizers
 from ..tokens.batch import training_windows
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
+from ..tokens.tokenizer import LUAR_FOLDERS, locate_model
 from .base import ChunkMean, Encoder
 from .lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from .stream import build_stream_encoder, stream_config
@@ -24,7 +24,7 @@ PRETRAINED = {
     # the two ways of khan2021 section 4.3: all posts as one text, and every post alone
     "minilm_joined": ("minilm", 0),
     "minilm_averaged": ("minilm", 1),
-    **{name: (name, GROUP_POSTS) for name in pretrained_tokenizers.LUAR_FOLDERS},
+    **{name: (name, GROUP_POSTS) for name in LUAR_FOLDERS},
 }
 
 
@@ -93,7 +93,7 @@ def zero_shot(model: str, tokenizer, group_posts: int = GROUP_POSTS) -> Encoder:
     Parameters
     ----------
     model : str
-        name or folder, see :mod:`helpers.tokens.pretrained_tokenizers`
+        name or folder, see :mod:`helpers.tokens.tokenizer`
     tokenizer : Tokenizer
         the store's tokenizer
     group_posts : int
@@ -218,4 +218,4 @@ def check_installed(names: list[str]) -> None:
     for name in names:
         if name in PRETRAINED:
             model, _ = PRETRAINED[name]
-            pretrained_tokenizers.locate_model(model)
+            locate_model(model)

@@ -113,7 +113,7 @@ class TextCNN(nn.Module):
         vocabulary = self.embedding.num_embeddings
         if self._table is not None:
             index = self._pad(torch.where(real, tokens, vocabulary), vocabulary)
-            return _largest_window_sums(self._table, index, length, self.widths)
+            return _pool_windows(self._table, index, length, self.widths)
 
         # a bitmap of the tokens that occur: faster than the sort inside torch.unique
         present = torch.zeros(vocabulary, dtype=torch.bool, device=tokens.device)
@@ -141,16 +141,15 @@ class TextCNN(nn.Module):
         own tokens. In a block within another one the table of the outer block is used.
         """
         weight = self.embedding.weight
-        is_made_here = self._table is None
+        outer_table = self._table
         fits = sum(self.widths) * self.embedding.num_embeddings * self.filters <= TABLE_FLOATS
         with torch.no_grad(), torch.autocast(weight.device.type, enabled=False):
             try:
-                if is_made_here and fits and not self._is_dense(weight):
+                if outer_table is None and fits and not self._is_dense(weight):
                     self._table = torch.matmul(nnf.pad(weight, (0, 0, 0, 1)), self._taps())
                 yield
             finally:
-                if is_made_here:
-                    self._table = None
+                self._table = outer_table
 
 
 class _PooledWindows(torch.autograd.Function):
@@ -161,7 +160,8 @@ class _PooledWindows(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, rows, taps, index, length, widths):
-        pooled, winner = _pool_windows(torch.matmul(rows, taps), index, length, widths)
+        winner = index.new_empty(len(index), taps.shape[2] * len(widths), dtype=torch.int32)
+        pooled = _pool_windows(torch.matmul(rows, taps), index, length, widths, winner)
         ctx.save_for_backward(rows, taps, index, winner)
         ctx.widths = widths
         return pooled
@@ -195,29 +195,21 @@ def _blocks(widths, filters):
         first_tap += width
 
 
-def _pool_windows(table, index, length, widths):
-    """Return the largest window sum and its start, each (N, dim), from a (K, U + 1, F) table."""
-    pooled = _empty_features(table, index, widths)
-    winner = torch.empty(pooled.shape, dtype=torch.int32, device=table.device)
-    for posts, columns, start, sums in _window_sums(table, index, length, widths):
-        best, position = sums.max(1)
-        pooled[posts, columns] = best.to(pooled.dtype)
-        winner[posts, columns] = start.gather(1, position).int()
-    return pooled, winner
+def _pool_windows(table, index, length, widths, winner=None):
+    """Return the largest window sums, (N, dim), from a (K, U + 1, F) table.
 
-
-def _largest_window_sums(table, index, length, widths):
-    """Return the first result of :func:`_pool_windows` alone, which takes less time."""
-    pooled = _empty_features(table, index, widths)
-    for posts, columns, _, sums in _window_sums(table, index, length, widths):
-        pooled[posts, columns] = sums.amax(1).to(pooled.dtype)
-    return pooled
-
-
-def _empty_features(table, index, widths):
-    """Return a tensor (N, dim) without values, for the largest window sums of posts."""
+    Their starts are written into ``winner`` (N, dim), if one is given; without it takes less time.
+    """
     dtype = torch.promote_types(table.dtype, torch.float32)
-    return table.new_empty(len(index), table.shape[2] * len(widths), dtype=dtype)
+    pooled = table.new_empty(len(index), table.shape[2] * len(widths), dtype=dtype)
+    for posts, columns, start, sums in _window_sums(table, index, length, widths):
+        if winner is None:
+            largest = sums.amax(1)
+        else:
+            largest, position = sums.max(1)
+            winner[posts, columns] = start.gather(1, position).int()
+        pooled[posts, columns] = largest.to(dtype)
+    return pooled
 
 
 def _window_sums(table, index, length, widths):

@@ -2,7 +2,7 @@
 
 A post whose tokens are not the model's own is decoded to text, and cut into the model's tokens. No
 code that comes with a model is run, and only tensors are unpickled;
-:mod:`helpers.tokens.pretrained_tokenizers` says where a model is.
+:mod:`helpers.tokens.tokenizer` says where a model is.
 
 Letters: N posts, L tokens a post.
 """
@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from ..core.artifacts import read_json
 from ..core.messages import file_error, readable_file
 from ..tokens.batch import PAD
-from ..tokens.pretrained_tokenizers import locate_model, read_pretrained, tokenizer_file
-from ..tokens.tokenizer import Tokenizer
+from ..tokens.tokenizer import Tokenizer, locate_model, read_pretrained, tokenizer_file
 from .base import load_tensors
 
 # shape of the model "tiny", a BERT
@@ -57,7 +56,7 @@ class Transformer(nn.Module):
     settings : StreamConfig
         settings of :mod:`helpers.encoders.stream`, of which these are read
 
-        * model : name or folder, see :mod:`helpers.tokens.pretrained_tokenizers` (paper:
+        * model : name or folder, see :mod:`helpers.tokens.tokenizer` (paper:
           bert-base-cased), or "tiny": two layers with random weights for the tokens of any
           tokenizer
         * max_tokens : most tokens of a text, special tokens of the model included
@@ -260,7 +259,7 @@ def model_parts(name: str) -> tuple[Any, nn.Linear | None]:
     Raises
     ------
     ValueError
-        As :func:`helpers.tokens.pretrained_tokenizers.read_pretrained` and :func:`load_luar`.
+        As :func:`helpers.tokens.tokenizer.read_pretrained` and :func:`load_luar`.
     """
     from transformers import AutoModel
 

@@ -23,6 +23,7 @@ from .style import (
     html_label,
     html_name,
     html_post,
+    name_panels,
     set_title,
     whisker_columns,
     with_whiskers,
@@ -32,6 +33,7 @@ DODGE_LOG = 1.03  # factor between two systems at one x of a logarithmic axis, f
 DODGE = 0.006  # distance between two systems at one x, as a share of the x axis
 MAX_MARKERS = 40  # a line of fewer points marks each of them
 REFERENCES = ("chance", "perfect")  # lines of these names are dotted
+SPLIT_ORDER = {"test": 0, "dev": 2}  # the split with the lowest number judges; others have a 1
 
 
 def bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
@@ -51,15 +53,15 @@ def bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
         text in brackets after the title
     """
     rows = select_results(results, metric)
-    splits = list(dict.fromkeys(rows["split"]))
-    judges = [name for name in ("test", *splits) if name in splits and name != "dev"]
-    is_judged = rows["split"] == (judges or ["dev"])[0]
-    judged = rows[is_judged].sort_values("value", ascending=metric in LOWER_IS_BETTER)
+    splits = rows["split"].unique()
+    judge = min(splits, key=lambda split: SPLIT_ORDER.get(split, 1))
+    judged = rows[rows["split"] == judge]
+    judged = judged.sort_values("value", ascending=metric in LOWER_IS_BETTER)
     order = dict.fromkeys([*judged["system"], *rows["system"]])
 
     top = best_row(judged, metric)
     finding = f"{top['system']} has the {_best(metric)}: {format_interval(*top[INTERVAL])}"
-    finding += f", {label(top['split'])}"
+    finding += f", {label(judge)}"
     if pd.notna(top.get("targets")):
         finding += f", {top['targets']:,.0f} targets"
     shown = with_whiskers(rows)
@@ -192,7 +194,7 @@ def lines(
     if few_points and "log_x" in style:
         figure.update_xaxes(tickvals=sorted(set(shown[x])))
     figure.update_layout(showlegend=len(figure.data) > len(metrics) or bool(diagonal))
-    _name_panels(figure, metrics, facet)
+    _name_axes(figure, metrics, facet)
     _add_references(figure, diagonal)
     if not title:
         title = _best_line(shown, x, metrics[0], colour, at, facet)
@@ -203,24 +205,20 @@ def _points(rows, x, metrics, colour, facet):
     """Return one row per point: ``value, low, high`` of a metric, and the panel that shows it."""
     if metrics[0] not in rows:
         rows = select_results(rows, metrics[0], ("model", x))
-    about = [x, colour]
-    if facet:
-        about.append(facet)
+    about = [name for name in (x, colour, facet) if name]
     parts = []
     for metric in metrics:
-        ends = {metric: "value", f"{metric}_low": "low", f"{metric}_high": "high"}
-        part = rows.assign(**rows[about]).rename(columns=ends)
-        part = rows[[*about, *rows.columns.intersection(list(ends))]].rename(columns=ends)
-        parts.append(part.assign(panel=html_label(metric)))
+        part = rows.reindex(columns=[*about, metric, f"{metric}_low", f"{metric}_high"])
+        parts.append(part.set_axis([*about, *INTERVAL], axis=1).assign(panel=html_label(metric)))
     shown = with_whiskers(pd.concat(parts).dropna(subset="value"))
     if facet:
         shown["panel"] = shown[facet].map(lambda name: f"{facet} {html_label(name)}")
     return shown
 
 
-def _name_panels(figure, metrics, facet):
+def _name_axes(figure, metrics, facet):
     """Name each panel of a facet; the axis of a metric has its name, and several have no scale."""
-    figure.for_each_annotation(lambda note: note.update(text=note.text.removeprefix("panel=")))
+    name_panels(figure)
     if not facet:
         figure.layout.annotations = ()
     for column, metric in enumerate(metrics, 1):
@@ -278,8 +276,7 @@ def learning_curves(
     Parameters
     ----------
     histories : dict
-        name of a training -> columns ``step``, ``seconds``, ``loss``, the one of ``metric``, and
-        optionally this name with ``_low`` and ``_high``, the ends of its interval
+        name of a training -> columns ``step``, ``seconds``, ``loss`` and the one of ``metric``
     against : str
         column of the x axis: "step" or "seconds"
     metric : str
@@ -295,8 +292,7 @@ def learning_curves(
         loss = "training loss, share of its first value"
         rows["loss"] /= rows.groupby("training")["loss"].transform("first")
     authors = metric if metric.startswith("test_") else f"dev {metric}"
-    names = {"loss": loss, metric: authors, f"{metric}_low": f"{authors}_low"}
-    rows = rows.rename(columns=names | {f"{metric}_high": f"{authors}_high"})
+    rows = rows.rename(columns={"loss": loss, metric: authors})
     top = rows.iloc[rows[authors].argmax()]
     finding = (
         f"{label(top['training'])} reaches a {label(authors)} of {top[authors]:.2f} "
@@ -323,13 +319,12 @@ def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
     note : str
         text in brackets after the title
     """
-    distance = {}
+    distances = []
     for name, table in tables.items():
-        weights = (
-            table["same"] / table["same"].sum() + table["different"] / table["different"].sum()
-        )
-        distance[name] = np.average((table["predicted"] - table["observed"]).abs(), weights=weights)
-    distances = [f"{value:.2f} ({label(name)})" for name, value in distance.items()]
+        counts = table[["same", "different"]]
+        weights = (counts / counts.sum()).sum(axis=1)
+        distance = np.average((table["predicted"] - table["observed"]).abs(), weights=weights)
+        distances.append(f"{distance:.2f} ({label(name)})")
     finding = f"probabilities differ from the true shares by {', '.join(distances)} on average"
     if note:
         finding += f" ({note})"
@@ -355,11 +350,10 @@ def cumulative(values: dict[str, np.ndarray], x: str, share: str) -> pd.DataFram
     """
     largest = max(np.max(numbers) for numbers in values.values())
     places = np.unique(np.geomspace(1, largest, 200).round().astype(int))
-    parts = []
+    shares = pd.DataFrame({x: places})
     for series, numbers in values.items():
-        count = np.searchsorted(np.sort(numbers), places, side="right")
-        parts.append(pd.DataFrame({"series": series, x: places, share: count / len(numbers)}))
-    return pd.concat(parts, ignore_index=True)
+        shares[series] = np.searchsorted(np.sort(numbers), places, side="right") / len(numbers)
+    return shares.melt(x, var_name="series", value_name=share)
 
 
 def columns(
@@ -490,7 +484,7 @@ def author_map(
         figure.add_scatter(
             x=ends["x"], y=ends["y"], mode="lines", line=line, hoverinfo="skip", showlegend=False
         )
-    figure.for_each_annotation(lambda note: note.update(text=note.text.removeprefix("panel=")))
+    name_panels(figure)
     figure.update_xaxes(showticklabels=False, matches=None, title="map, first axis (no unit)")
     figure.update_yaxes(showticklabels=False, matches=None)
     figure.update_yaxes(title="map, second axis (no unit)", col=1)

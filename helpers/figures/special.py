@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from ..core.escaping import escape_html
 from ..core.names import label
-from .style import COLOURS, DARK, html_label, html_name, set_title
+from .style import COLOURS, DARK, html_label, html_name, name_panels, set_title
 
 MIN_DERIVATIVE = 1e-6  # a loss acts on a pair if the size of the derivative is larger
 MIN_SHARE = 0.005  # a line is drawn if the derivative is a larger share of the largest one
@@ -154,7 +154,7 @@ def evidence_bars(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, s
         width=1000,
         height=520,
     )
-    figure.for_each_annotation(lambda note: note.update(text=note.text.removeprefix("panel=")))
+    name_panels(figure)
     strongest_on_top = list(rows["part"])[::-1]
     figure.update_yaxes(matches=None, showticklabels=True, categoryarray=strongest_on_top)
     figure.update_xaxes(matches=None)

@@ -104,6 +104,11 @@ def whisker_columns(rows: pd.DataFrame, axis: str) -> dict[str, str]:
     return {f"error_{axis}": "above", f"error_{axis}_minus": "below"}
 
 
+def name_panels(figure: go.Figure) -> None:
+    """Let the title of each panel be its value alone, without the name of the column ``panel``."""
+    figure.for_each_annotation(lambda note: note.update(text=note.text.removeprefix("panel=")))
+
+
 def set_title(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
     """Set the title of a figure in place, with the margins that it needs, and return the figure.
 

@@ -19,7 +19,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from ..tokens.batch import Batch
-from .pairwise import Positive, pairwise_cosines
+from .pairwise import Positive, diagonal_of, pairwise_cosines, precise
 
 
 def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
@@ -39,8 +39,8 @@ def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
     -------
     (B, B), -inf on the diagonal.
     """
-    logits = _logits(similarity, temperature)
-    return logits.masked_fill(_diagonal(logits), float("-inf")).log_softmax(1)
+    logits = precise(similarity) / temperature
+    return logits.masked_fill(diagonal_of(logits), float("-inf")).log_softmax(1)
 
 
 def bias_of_batch(log_p_h: Tensor, labels: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ def bias_of_batch(log_p_h: Tensor, labels: Tensor) -> Tensor:
     -------
     A scalar in 0..1; 0 where no author has two samples.
     """
-    same = (labels[:, None] == labels) & ~_diagonal(log_p_h)
+    same = (labels[:, None] == labels) & ~diagonal_of(log_p_h)
     return (log_p_h.exp() * same).sum() / same.sum().clamp(min=1)
 
 
@@ -77,7 +77,7 @@ def soft_targets(log_p_g: Tensor, bias: Tensor | float) -> Tensor:
     -------
     (B, B), whose rows add up to 1; 0 on the diagonal.
     """
-    return ((1 - bias) * log_p_g).masked_fill(_diagonal(log_p_g), float("-inf")).softmax(1)
+    return ((1 - bias) * log_p_g).masked_fill(diagonal_of(log_p_g), float("-inf")).softmax(1)
 
 
 def released_targets(similarity: Tensor, temperature: float, bias: Tensor | float) -> Tensor:
@@ -100,8 +100,8 @@ def released_targets(similarity: Tensor, temperature: float, bias: Tensor | floa
     -------
     (B, B), 0 on the diagonal.
     """
-    logits = _logits(similarity, temperature)
-    return ((1 - bias) * logits.log_softmax(1)).exp().masked_fill(_diagonal(logits), 0.0)
+    logits = precise(similarity) / temperature
+    return ((1 - bias) * logits.log_softmax(1)).exp().masked_fill(diagonal_of(logits), 0.0)
 
 
 def arr_loss(log_p_f: Tensor, S: Tensor) -> Tensor:
@@ -120,16 +120,7 @@ def arr_loss(log_p_f: Tensor, S: Tensor) -> Tensor:
     -------
     A scalar.
     """
-    return -(S * log_p_f.masked_fill(_diagonal(S), 0.0)).sum(1).mean()
-
-
-def _logits(similarity, temperature):
-    return similarity.to(torch.promote_types(similarity.dtype, torch.float32)) / temperature
-
-
-# a mask of the diagonal, (B, B) bool
-def _diagonal(square):
-    return torch.eye(len(square), dtype=torch.bool, device=square.device)
+    return -(S * log_p_f.masked_fill(diagonal_of(S), 0.0)).sum(1).mean()
 
 
 def bias_of_batches(topic_bias: Callable, batches: Iterable[Batch], temperature: float) -> float:

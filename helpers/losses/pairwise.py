@@ -28,8 +28,12 @@ def pair_masks(labels: Tensor) -> tuple[Tensor, Tensor]:
     negatives : (B, B) bool, true for two samples by two authors
     """
     same_author = labels[:, None] == labels
-    diagonal = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-    return same_author & ~diagonal, ~same_author
+    return same_author & ~diagonal_of(same_author), ~same_author
+
+
+def diagonal_of(square: Tensor) -> Tensor:
+    """Return a mask (B, B) bool of the diagonal of a matrix (B, B)."""
+    return torch.eye(len(square), dtype=torch.bool, device=square.device)
 
 
 def unit_vectors(embeddings: Tensor) -> Tensor:
@@ -52,7 +56,7 @@ def unit_vectors(embeddings: Tensor) -> Tensor:
 
 def pairwise_cosines(embeddings: Tensor) -> Tensor:
     """Return the cosines (B, B) of B vectors (B, D) of any length, in float32 or more precisely."""
-    unit = unit_vectors(_precise(embeddings))
+    unit = unit_vectors(precise(embeddings))
     return unit @ unit.T
 
 
@@ -72,7 +76,7 @@ def pairwise_distances(embeddings: Tensor, distance: Distance = "euclidean") -> 
     tyo2021 equations 4 and 5.
     """
     if distance == "raw":
-        points = _precise(embeddings)
+        points = precise(embeddings)
         return torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")
     cosine_distances = (1 - pairwise_cosines(embeddings)).clamp(min=0)
     if distance == "cosine":
@@ -84,9 +88,9 @@ def pairwise_distances(embeddings: Tensor, distance: Distance = "euclidean") -> 
     return torch.where(squared <= 1e-12, 0.0, squared.clamp(min=1e-12).sqrt())
 
 
-def _precise(embeddings: Tensor) -> Tensor:
-    """Return embeddings in float32, or as they are where they are more precise."""
-    return embeddings.to(torch.promote_types(embeddings.dtype, torch.float32))
+def precise(values: Tensor) -> Tensor:
+    """Return values in float32, or as they are where they are more precise."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def contrastive(
@@ -263,8 +267,7 @@ def top_k(
     scores = pairwise_cosines(embeddings) + margin * negative
 
     with torch.no_grad():
-        diagonal = torch.eye(size, dtype=torch.bool, device=scores.device)
-        ranked = scores.masked_fill(diagonal, float("-inf"))
+        ranked = scores.masked_fill(diagonal_of(scores), float("-inf"))
         inside = torch.zeros_like(positive).scatter_(1, ranked.topk(k, 1).indices, True)
         positives = positive.sum(1)
         missing = (positives.clamp(max=k) - (positive & inside).sum(1))[:, None]
@@ -306,8 +309,8 @@ def supervised_contrastive(
     """
     logits = pairwise_cosines(embeddings) / temperature
     positive, _ = pair_masks(labels)
-    diagonal = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
-    log_p = logits - logits.masked_fill(diagonal, float("-inf")).logsumexp(1, keepdim=True)
+    without_self = logits.masked_fill(diagonal_of(logits), float("-inf"))
+    log_p = logits - without_self.logsumexp(1, keepdim=True)
 
     positives = positive.sum(1)
     anchors = positives > 0

@@ -148,24 +148,6 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
     return joined[[*pairs, *joined.columns.difference(pairs, sort=False)]]
 
 
-def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
-    """Append a row "X / base" for every row X but the base: its values divided by the base's.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        numbers, with names of rows as index
-    base : str
-        name of the row to divide by; it stands for "base" in the new names. Without such a row
-        nothing is appended
-    """
-    if base not in rows.index:
-        return rows
-    ratios = rows.drop(base) / rows.loc[base]
-    ratios.index += f" / {base}"
-    return pd.concat([rows, ratios])
-
-
 def linking_rows(experiments: dict[str, Any], baselines: Collection[str] = ()) -> dict[str, str]:
     """Return the rows of khan2021's Tables 2 and 9 to which our models belong.
 

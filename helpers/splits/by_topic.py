@@ -149,9 +149,8 @@ class TopicSplit(Rule):
         train_topics = used["topic"][used["split"] == "train"]
         test_topics = used["topic"][used["split"] == "test_cross"]
         if len(train_topics) and len(test_topics):  # else make_split raises and names what is empty
-            similarity = topic_similarity(vectors, train_topics, test_topics)
-            facts["most_similar"] = list(similarity.index[0])
-            facts["similarity_max"] = round(float(similarity.iloc[0]), 4)
+            pair, similarity = most_similar_topics(vectors, train_topics, test_topics)
+            facts |= {"most_similar": pair, "similarity_max": round(similarity, 4)}
         return facts
 
     def _sides_of_topics(self, connection, clusters):
@@ -314,10 +313,10 @@ def topic_vectors(connection: DuckDBPyConnection, seed: int = 0) -> pd.DataFrame
     return pd.DataFrame(normalize(means), means.index)
 
 
-def topic_similarity(
+def most_similar_topics(
     vectors: pd.DataFrame, train_topics: Iterable[str], test_topics: Iterable[str]
-) -> pd.Series:
-    """Return for each test topic the most similar training topic, the most similar pair first.
+) -> tuple[list[str], float]:
+    """Return the most similar pair of topics, and how similar they are.
 
     Parameters
     ----------
@@ -328,14 +327,13 @@ def topic_similarity(
 
     Returns
     -------
-    Similarities in [0, 1], indexed by test topic and training topic.
+    The test topic and the training topic, and their cosine in [0, 1].
     """
     train = vectors.loc[sorted(train_topics)]
     test = vectors.loc[sorted(test_topics)]
-    cosine = test @ train.T
-    pairs = [test.index, cosine.idxmax(axis=1)]
-    similarity = pd.Series(cosine.max(axis=1).clip(0, 1).to_numpy(), pairs)
-    return similarity.sort_values(ascending=False, kind="stable")
+    cosine = (test @ train.T).to_numpy().clip(0, 1)
+    row, column = np.unravel_index(cosine.argmax(), cosine.shape)
+    return [test.index[row], train.index[column]], float(cosine[row, column])
 
 
 def cluster_topics(vectors: pd.DataFrame, similarity: float) -> pd.Series:

@@ -21,7 +21,7 @@ __getattr__, __dir__ = front_door(
             "sampler_config",
             "skewness",
         ],
-        ".store": ["build_store", "join_stores", "list_topics", "open_store", "run_serially"],
+        ".store": ["build_store", "join_stores", "list_topics", "open_store"],
         ".tokenizer": ["TOKENIZERS", "Bytes", "HuggingFace", "load_tokenizer", "prepare_text"],
     },
 )

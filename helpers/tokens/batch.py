@@ -5,7 +5,7 @@ number of tokens read of each post, and N the number of samples in a :class:`Sam
 """
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -42,15 +42,12 @@ class Batch:
     def __len__(self) -> int:
         return len(self.authors)
 
-    def _tensors(self) -> list[torch.Tensor]:
-        return [getattr(self, field.name) for field in fields(self)]
-
     def __getitem__(self, rows) -> "Batch":
-        return Batch(*(tensor[rows] for tensor in self._tensors()))
+        return Batch(*(tensor[rows] for tensor in vars(self).values()))
 
     def to(self, device: torch.device | str) -> "Batch":
         """Return the batch on another device."""
-        return Batch(*(tensor.to(device, non_blocking=True) for tensor in self._tensors()))
+        return Batch(*(tensor.to(device, non_blocking=True) for tensor in vars(self).values()))
 
     def concatenate_posts(self) -> "Batch":
         """Return a batch in which the posts of each sample are joined to one.

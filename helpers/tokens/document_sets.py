@@ -120,10 +120,10 @@ class Documents:
         fingerprint : hash of all that the change depends on
         """
         encode = partial(_encode_changed, self.tokenizer.encode, change)
+        encoding = fingerprint_of(self.tokenizer.fingerprint, fingerprint)
         folder = self.folder / "changed"
-        return replace(
-            self, stores=_encoded(self.paths, folder, self.tokenizer, encode, fingerprint)
-        )
+        stores = _encoded(self.paths, folder, encode, encoding, self.tokenizer.vocabulary)
+        return replace(self, stores=stores)
 
     def pieces(
         self, split: str, size: int, unit: Literal["tokens", "characters"] = "tokens"
@@ -141,23 +141,19 @@ class Documents:
         store = self.stores[split]
         if unit == "tokens":
             return chunk_documents(store, size)
-        pieces = []
-        counts = []
-        for text in self.texts(split):
-            begins = range(0, max(len(text), 1), size)
-            pieces += [text[begin : begin + size] for begin in begins]
-            counts.append(len(begins))
-        tokens = self.tokenizer.encode(pieces)
-        offsets = np.append(0, np.cumsum(counts))
-        cut_store = with_arrays(
-            store,
-            "pieces",
-            np.repeat(np.arange(store.posts), counts),
-            tokens=np.concatenate(tokens),
-            post_offsets=np.append(0, np.cumsum([len(ids) for ids in tokens])),
-            author_offsets=offsets,
-        )
-        return Samples(cut_store, offsets[:-1], np.array(counts), Samples.of_posts(store).authors)
+        # an empty text is one empty piece
+        pieces = self.texts(split).str.findall(rf"(?s)\A\Z|.{{1,{size}}}")
+        count = pieces.str.len().to_numpy()
+        tokens = self.tokenizer.encode(pieces.explode().tolist())
+        offsets = np.append(0, count.cumsum())
+        arrays = {
+            "tokens": np.concatenate(tokens),
+            "post_offsets": np.append(0, np.cumsum([len(ids) for ids in tokens])),
+            "author_offsets": offsets,
+        }
+        document = np.repeat(np.arange(store.posts), count)
+        cut_store = with_arrays(store, "pieces", document, **arrays)
+        return Samples(cut_store, offsets[:-1], count, Samples.of_posts(store).authors)
 
 
 def make_documents(
@@ -187,11 +183,9 @@ def make_documents(
         else:
             tokenizer = prepare_text(folder / "tokenizer", "huggingface", model=config.model)
         tokens = folder / kind / tokenizer.kind
-        made = Documents(kind, tokens, report, paths, tokenizer, _encoded(paths, tokens, tokenizer))
+        made = _made(kind, tokens, report, paths, tokenizer)
         if config.raw_texts:
-            as_bytes = Bytes()
-            stores = _encoded(paths, tokens / "raw", as_bytes)
-            made = replace(made, raw=replace(made, tokenizer=as_bytes, stores=stores))
+            made = replace(made, raw=_made(kind, tokens / "raw", report, paths, Bytes()))
         about = {
             "documents": config.model_dump(),
             "rule": rule and rule.model_dump(),
@@ -230,12 +224,16 @@ def _joined(config, posts, path):
     return path
 
 
-def _encoded(paths, folder, tokenizer, encode=None, change=""):
+def _made(kind, folder, report, paths, tokenizer):
+    """Return documents with their stores of one tokenizer."""
+    about = (tokenizer.encode, tokenizer.fingerprint, tokenizer.vocabulary)
+    return Documents(kind, folder, report, paths, tokenizer, _encoded(paths, folder, *about))
+
+
+def _encoded(paths, folder, encode, encoding, vocabulary):
     """Encode the table of each split into a store, or open the store if it is up to date."""
-    encoding = fingerprint_of(tokenizer.fingerprint, change) if change else tokenizer.fingerprint
-    topics = list_topics(paths["train"])
-    parts = (encode or tokenizer.encode, topics, encoding, tokenizer.vocabulary)
-    return {split: build_store(path, folder / split, *parts) for split, path in paths.items()}
+    about = (encode, list_topics(paths["train"]), encoding, vocabulary)
+    return {split: build_store(path, folder / split, *about) for split, path in paths.items()}
 
 
 def _encode_changed(encode, change, texts):

@@ -4,7 +4,6 @@
 sampler is its settings. To add a kind, write a subclass of Sampler and add a line to SAMPLERS.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -15,7 +14,7 @@ from pydantic import Field, model_validator
 from scipy import stats
 
 from ..core.parameters import Config, unknown
-from .batch import Batch, make_batch
+from .batch import Batch, Samples, make_batch
 from .store import TokenStore
 
 # name -> distribution of x in 0..1; None where draw_sizes needs no x
@@ -173,32 +172,28 @@ class TopicSampler(DocumentSampler):
     In such a batch the topic neither separates the authors nor joins an author's documents, so it
     gives the hard negatives and the hard positives of topic regularisation.
 
-    A batch has P * K samples of one post each, those of an author side by side. Topics are sampled
-    without replacement, weighted by their number of authors with K or more documents, and each
-    gives an equal number of authors; more than ``topics_per_batch`` are used where these have too
-    few authors. At least two authors come from each topic, so a batch may lack one of P authors; it
-    lacks more where all topics together have too few. The first document of an author is on the
-    topic that gave the author. The others are on other topics; where the author has too few of
-    those, the rest are on the same topic. No document is repeated. The released code of
+    A batch has P * K samples of one post each, those of an author side by side. A topic is sampled,
+    weighted by its number of authors with K or more documents, and more topics without replacement
+    until they have P authors. At least two authors come from each topic, so a batch may lack one of
+    P authors; it lacks more where all topics together have too few. The first document of an author
+    is on the topic that gave the author. The others are on other topics; where the author has too
+    few of those, the rest are on the same topic. No document is repeated. The released code of
     sawatphol2022 samples 32 x 2.
 
     Attributes
     ----------
     samples_per_author : K
-    topics_per_batch : number of topics from which the authors of a batch come
     """
 
     kind: Literal["topic"] = "topic"
     samples_per_author: int = Field(8, ge=1, le=2**10)
-    topics_per_batch: int = Field(1, ge=1, le=2**16)
 
     def bind(self, store: TokenStore) -> Callable[[np.random.Generator], Batch]:
         """Return a function that samples a batch; ValueError where no two authors share a topic."""
-        posts_of_author = store.posts_per_author()
-        author = np.repeat(np.arange(store.authors), posts_of_author)
+        author = Samples.of_posts(store).authors
         # the row after the last topic is "other", which is none that authors share
         is_listed = store.topic != len(store.meta["topics"])
-        is_able = is_listed & (posts_of_author[author] >= self.samples_per_author)
+        is_able = is_listed & (store.posts_per_author()[author] >= self.samples_per_author)
         authors = pd.Series(author[is_able]).groupby(store.topic[is_able]).unique()
         shared = authors[authors.str.len() > 1]
         if shared.empty:
@@ -210,20 +205,22 @@ class TopicSampler(DocumentSampler):
 
     def _draw(self, store, authors_of_topic, rng):
         topic_of_author = self._choose_authors(authors_of_topic, rng)
-        cells = []  # the posts of each author on the topic
+        # which posts of each author are on the topic
+        on_topic = []
         for author, topic in topic_of_author.items():
             begin, end = store.author_offsets[author : author + 2]
-            cells.append(begin + np.flatnonzero(store.topic[begin:end] == topic))
-        numbers = rng.integers([len(cell) for cell in cells])
+            on_topic.append(store.topic[begin:end] == topic)
+        numbers = rng.integers([is_on_topic.sum() for is_on_topic in on_topic])
         documents = []
-        for author, cell, number in zip(topic_of_author, cells, numbers):
-            first = cell[number]
-            posts = np.arange(*store.author_offsets[author : author + 2])
+        for author, is_on_topic, number in zip(topic_of_author, on_topic, numbers):
+            first = np.flatnonzero(is_on_topic)[number]
             # 0 for other topics, which are wanted most, 1 for the same topic, 2 for the first post
-            rank = np.select([posts == first, np.isin(posts, cell)], [2, 1], 0)
+            rank = is_on_topic.astype(int)
+            rank[first] = 2
             # lexsort sorts by its last key first: by rank, then at random
-            order = np.lexsort([rng.random(len(posts)), rank])
-            documents += [first, *posts[order[: self.samples_per_author - 1]]]
+            order = np.lexsort([rng.random(len(rank)), rank])
+            posts = [first, *order[: self.samples_per_author - 1]]
+            documents.extend(store.author_offsets[author] + posts)
         authors = np.repeat(list(topic_of_author), self.samples_per_author)
         return self._gather(store, authors, np.array(documents), 1, rng)
 
@@ -233,19 +230,14 @@ class TopicSampler(DocumentSampler):
         # sampled one after the other, without replacement, with these weights
         weights = authors_of_topic.str.len().to_numpy()
         order = np.argsort(-np.log(weights) - rng.gumbel(size=len(weights)))
-        n_topics = min(self.topics_per_batch, len(order))
         topic_of_author = {}
-        # go through the topics a second time, for authors who are still missing
-        for number, topic in enumerate(authors_of_topic.index[np.tile(order, 2)]):
+        for topic in authors_of_topic.index[order]:
             missing = self.authors_per_batch - len(topic_of_author)
+            free = np.setdiff1d(authors_of_topic[topic], list(topic_of_author))
             if missing < 2:
                 break
-            wanted = max(math.ceil(missing / max(n_topics - number, 1)), 2)
-            if missing - wanted == 1:
-                wanted = missing  # else the last author would be alone on the next topic
-            free = np.setdiff1d(authors_of_topic[topic], list(topic_of_author))
             if len(free) > 1:
-                new_authors = rng.choice(free, min(wanted, len(free)), replace=False)
+                new_authors = rng.choice(free, min(missing, len(free)), replace=False)
                 topic_of_author |= dict.fromkeys(new_authors.tolist(), topic)
         return topic_of_author
 

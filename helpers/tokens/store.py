@@ -15,13 +15,12 @@ Opening a store maps its files into memory and compares their checksums. The che
 beyond 256 MB covers only its size and 16 parts of it, so that no store takes long to open. A batch
 reads only its own posts, however large the store is.
 
-To build a store, each row group of the posts table is encoded into a part with a checksum, by
-several workers at once if wanted, and then the parts are joined. A build that was interrupted
-reuses the parts that are finished.
+To build a store, the texts of each row group of the posts table are encoded into a part with a
+checksum, by several workers at once if wanted, and then the parts are joined. A build that was
+interrupted reuses the parts that are finished.
 """
 
 import hashlib
-import json
 import mmap
 import shutil
 from collections.abc import Callable, Sequence
@@ -49,7 +48,7 @@ from ..core.artifacts import (
     write_json,
 )
 from ..core.messages import file_error, readable_file
-from ..core.progress import progress_bar
+from ..corpus.workers import run_jobs
 
 FILES = {
     "tokens": "u2",
@@ -64,15 +63,12 @@ VERSION = 1  # raised when the same posts and settings give other files
 # Files up to this size are checked byte by byte and read ahead, as they soon are in memory anyway
 MAX_WHOLE_BYTES = 2**28
 PART_BYTES = 2**20  # size of each of the 16 parts of a larger file that its checksum covers
-UNSORTED = "the posts table is not sorted by author"
-
-
-def _array_path(folder, name):
-    return folder / f"{name}.{SUFFIX[FILES[name]]}"
 
 
 def _paths(folder):
-    return [*(_array_path(folder, name) for name in FILES), folder / "authors.parquet"]
+    """Return the path of each file of a store but ``store.json``, by the name of its array."""
+    paths = {name: folder / f"{name}.{SUFFIX[dtype]}" for name, dtype in FILES.items()}
+    return paths | {"authors": folder / "authors.parquet"}
 
 
 @dataclass(frozen=True)
@@ -138,11 +134,12 @@ def open_store(folder: str | Path) -> TokenStore:
     """
     folder = Path(folder)
     meta = read_json(folder / "store.json")
-    for path in _paths(folder):
+    paths = _paths(folder)
+    for path in paths.values():
         with readable_file(path):
             if file_checksum(path) != meta["sha256"][path.name]:
                 raise file_error(path, "is not the file that store.json describes")
-    arrays = {name: _map_array(_array_path(folder, name), FILES[name]) for name in FILES}
+    arrays = {name: _map_array(paths[name], dtype) for name, dtype in FILES.items()}
     return TokenStore(folder, meta, **arrays)
 
 
@@ -187,9 +184,9 @@ def with_arrays(
     **arrays : ``tokens``, ``post_offsets`` and ``author_offsets`` of the new store; an array that
         is left out is that of ``store``
     """
-    meta = {key: value for key, value in store.meta.items() if key in ("topics", "vocabulary")}
     for key in ("hour", "time", "topic"):
         arrays[key] = getattr(store, key)[posts]
+    meta = {key: store.meta.get(key) for key in ("topics", "vocabulary")}
     return replace(store, folder=store.folder / name, meta=meta, **arrays)
 
 
@@ -234,13 +231,15 @@ def join_stores(stores: Sequence[TokenStore]) -> TokenStore:
     if len(vocabularies) > 1:
         raise ValueError(f"stores with vocabularies of {vocabularies} tokens cannot be joined")
     arrays = {}
-    for name in ("tokens", "hour", "time"):
-        arrays[name] = np.concatenate([getattr(store, name) for store in stores])
+    for name in FILES:
+        parts = [getattr(store, name) for store in stores]
+        if name.endswith("offsets"):
+            counts = np.concatenate([np.diff(part) for part in parts])
+            arrays[name] = np.append(0, counts.cumsum())
+        else:
+            arrays[name] = np.concatenate(parts)
     last_topic = len(first.meta["topics"])  # the row of "other"
-    arrays["topic"] = np.concatenate([np.minimum(store.topic, last_topic) for store in stores])
-    for name in ("post_offsets", "author_offsets"):
-        counts = [np.diff(getattr(store, name)) for store in stores]
-        arrays[name] = np.append(0, np.concatenate(counts).cumsum())
+    arrays["topic"] = np.minimum(arrays["topic"], last_topic)
     fingerprint = fingerprint_of(*(store.meta["fingerprint"] for store in stores))
     meta = first.meta | {"fingerprint": fingerprint}
     return replace(first, folder=first.folder / "joined", meta=meta, **arrays)
@@ -261,18 +260,6 @@ def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] 
     return list(dict.fromkeys([*known, *(topic for (topic,) in rows)]))
 
 
-def run_serially(function: Callable, jobs: list[tuple]) -> None:
-    """Call ``function(*job)`` for every job in this process, one after the other.
-
-    Parameters
-    ----------
-    function : called once per job
-    jobs : arguments of each call
-    """
-    for job in progress_bar(jobs, desc="encoding", unit="part"):
-        function(*job)
-
-
 def build_store(
     posts: str | Path,
     folder: str | Path,
@@ -280,7 +267,7 @@ def build_store(
     topics: list[str],
     encoding: str,
     vocabulary: int = 2**16,
-    run_jobs: Callable[[Callable, list[tuple]], object] = run_serially,
+    run_jobs: Callable[[Callable, list[tuple]], object] = partial(run_jobs, workers=1),
 ) -> TokenStore:
     """Encode a posts table into a store, or open the store where it is up to date and undamaged.
 
@@ -295,7 +282,8 @@ def build_store(
         ``encoding`` in ``store.json``, by which a model recognises the tokens it was trained on
     vocabulary : number of token ids, stored for models that embed them
     run_jobs : function that calls its first argument with the arguments of every job in its second,
-        such as :func:`helpers.corpus.workers.run_by_daft`, which uses workers
+        such as :func:`helpers.corpus.workers.run_by_daft` with a number of workers; by default this
+        process does all jobs
 
     Raises
     ------
@@ -317,10 +305,8 @@ def build_store(
         paths = [
             parts / f"{group:06d}.npz" for group in range(pq.ParquetFile(posts).num_row_groups)
         ]
-        topic_row = {topic: row for row, topic in enumerate(topics)}
-        run_jobs(partial(_encode_part, posts, encode, topic_row), list(enumerate(paths)))
-        if not _join_parts(folder, paths):
-            raise ValueError(f"{posts} holds no posts")
+        run_jobs(partial(_encode_part, posts, encode), list(enumerate(paths)))
+        _join_parts(posts, folder, paths, {topic: row for row, topic in enumerate(topics)})
         # removed before store.json is written: once it is there, no later run would remove them
         shutil.rmtree(parts.parent)
         meta = {
@@ -328,71 +314,66 @@ def build_store(
             "encoding": encoding,
             "vocabulary": vocabulary,
             "topics": topics,
-            "sha256": {path.name: file_checksum(path) for path in _paths(folder)},
+            "sha256": {path.name: file_checksum(path) for path in _paths(folder).values()},
         }
         write_json(folder / "store.json", meta)
         note(folder)
         return open_store(folder)
 
 
-def _encode_part(posts, encode, topic_row, group, path):
-    """Encode one row group and write its arrays and authors, unless this has been done before."""
+def _encode_part(posts, encode, group, path):
+    """Encode the texts of one row group and write their ids, unless this has been done before."""
     if verify_checksum(path):
         return
-    rows = pq.ParquetFile(posts).read_row_group(group)
-    author = rows["author"].to_numpy()
-    if (author[1:] < author[:-1]).any():
-        raise ValueError(UNSORTED)
-    names, begin = np.unique(author, return_index=True)
-    seconds = rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
-    ids = encode(rows["text"].to_pylist())
-    part = {
-        "tokens": np.concatenate([np.empty(0, "u2"), *ids]).astype("u2"),
-        "length": [len(post) for post in ids],
-        "hour": seconds // 3600 % 24,
-        "time": seconds,
-        "begin": begin,
-        "names": json.dumps(names.tolist()),
-        "topic": [topic_row.get(topic, len(topic_row)) for topic in rows["topic"].to_pylist()],
-    }
+    texts = pq.ParquetFile(posts).read_row_group(group, ["text"])["text"].to_pylist()
+    ids = encode(texts)
+    tokens = np.concatenate([np.empty(0, "u2"), *ids]).astype("u2")
     with atomic_write(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, **part)
+        np.savez(file, tokens=tokens, length=[len(post) for post in ids])
     write_checksum(path)
 
 
-def _join_parts(folder, paths):
-    """Join parts to the files of a store; return the names of their authors, written there, too.
+def _join_parts(posts, folder, paths, topic_row):
+    """Write the files of a store from a posts table and the ids of its row groups.
 
-    ValueError where a part begins with an author who comes before the last one of the part before.
+    ValueError where an author comes before the author of the post before.
     """
-    for name in FILES:
-        _array_path(folder, name).write_bytes(b"")
-    _append(folder, "post_offsets", [0])
+    files = _paths(folder)
+    for path in files.values():
+        path.unlink(missing_ok=True)
+    _append(files, "post_offsets", [0])
     names = []
-    posts = 0
-    tokens = 0
-    for path in paths:
-        with readable_file(path), np.load(path) as file:
-            part = dict(file)
-            part_names = json.loads(str(part["names"]))
-        if names and part_names and part_names[0] < names[-1]:
-            raise ValueError(UNSORTED)
-        # the posts of the last author of one part may continue in the next
-        first_new = int(part_names[:1] == names[-1:])
-        names += part_names[first_new:]
-        _append(folder, "author_offsets", posts + part["begin"][first_new:])
-        _append(folder, "post_offsets", tokens + part["length"].cumsum(dtype="i8"))
-        for name in ("tokens", "hour", "time", "topic"):
-            _append(folder, name, part[name])
-        posts += len(part["hour"])
-        tokens += len(part["tokens"])
-    _append(folder, "author_offsets", [posts])
-    with atomic_write(folder / "authors.parquet") as temporary:
+    n_posts = 0
+    n_tokens = 0
+    for group, path in enumerate(paths):
+        rows = pq.ParquetFile(posts).read_row_group(group, ["author", "time", "topic"])
+        author = rows["author"].to_pandas()
+        previous = author.shift(fill_value=names[-1] if names else None)
+        if (author < previous).any():
+            raise ValueError("the posts table is not sorted by author")
+        is_first = (author != previous).to_numpy()
+        names += author[is_first].tolist()
+        seconds = rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
+        topic = rows["topic"].to_pandas().map(topic_row).fillna(len(topic_row))
+        with readable_file(path), np.load(path) as part:
+            tokens = part["tokens"]
+            length = part["length"]
+        _append(files, "tokens", tokens)
+        _append(files, "post_offsets", n_tokens + length.cumsum(dtype="i8"))
+        _append(files, "hour", seconds // 3600 % 24)
+        _append(files, "time", seconds)
+        _append(files, "topic", topic)
+        _append(files, "author_offsets", n_posts + np.flatnonzero(is_first))
+        n_posts += len(rows)
+        n_tokens += len(tokens)
+    if not n_posts:
+        raise ValueError(f"{posts} holds no posts")
+    _append(files, "author_offsets", [n_posts])
+    with atomic_write(files["authors"]) as temporary:
         pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
-    return names
 
 
-def _append(folder, name, values):
+def _append(files, name, values):
     # appends values to the file of the array ``name``
-    with open(_array_path(folder, name), "ab") as file:
+    with open(files[name], "ab") as file:
         file.write(np.ascontiguousarray(values, FILES[name]).tobytes())

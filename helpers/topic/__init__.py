@@ -19,15 +19,12 @@ __getattr__, __dir__ = front_door(
         ],
         ".cross_topic": [
             "compare_systems",
-            "compared_pairs",
-            "gains_over_base",
             "measure_retrieval",
             "system_names",
             "with_chance_level",
         ],
         ".distillation": ["train_with_students"],
-        ".erasure": ["Erased", "LeaceEraser"],
-        ".masking": ["frequent_words", "mask_documents", "mask_text"],
         ".probes": ["disjoint_samples", "probe_encoder"],
+        ".remedies": ["Erased", "LeaceEraser", "frequent_words", "mask_documents", "mask_text"],
     },
 )

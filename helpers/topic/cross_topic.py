@@ -122,50 +122,10 @@ def compare_systems(
     return pd.concat(tables, ignore_index=True)
 
 
-def compared_pairs(bases: list[str], students: list[str]) -> list[tuple[str, str]]:
-    """List which model is compared with which: a student with its base, ARR with blind ARR.
-
-    Parameters
-    ----------
-    bases : list of str
-        identifiers of the bases
-    students : list of str
-        identifiers of the kinds of students that every base teaches
-
-    Returns
-    -------
-    Pairs of a model and the one that is subtracted; all pairs with a base come first.
-    """
-    pairs = [(f"{base}_{student}", base) for base, student in product(bases, students)]
-    if "arr" in students and "blind" in students:
-        pairs += [(f"{base}_arr", f"{base}_blind") for base in bases]
-    return pairs
-
-
 # the fields of a result that tell the protocol and the documents
 def _measured_on(documents, test):
     data = documents.stores[test].meta["fingerprint"]
     return {"protocol": f"retrieval, {documents.kind}", "split": test, "data": data}
-
-
-def gains_over_base(differences: pd.DataFrame) -> pd.DataFrame:
-    """Return how much ARR raises each metric, in the form of ``helpers.published.arr_gains``.
-
-    Parameters
-    ----------
-    differences : DataFrame
-        rows of :func:`compare_systems`; only those of a base's ARR minus this base are used
-
-    Returns
-    -------
-    A column for each metric. Index ``split``, ``base``, ``kind`` (of split).
-    """
-    is_arr = differences["model"] == differences["base"] + "_arr"
-    gains = differences[is_arr].pivot(
-        index=["split", "base", "kind"], columns="metric", values="value"
-    )
-    gains.columns = gains.columns.str.removesuffix("_difference")
-    return gains
 
 
 def chance_level(documents: Documents, test: str) -> dict[str, float]:

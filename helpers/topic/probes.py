@@ -19,17 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..encoders.base import Encoder, embed
-from ..evaluation.bootstrap import (
-    bootstrap_means,
-    metric_table,
-    percentile_interval,
-    resample_weights,
-)
+from ..evaluation.bootstrap import bootstrap_means, metric_table, resampled_metrics
 from ..sources.demo_writer import PAIRS, TRAITS
 from ..tokens.batch import Samples
 from ..tokens.document_sets import Documents
 
-RESAMPLES = 1000  # bootstrap resamples of rows
 # penalties of the ridge, of which each target variable gets the best by leave-one-out on its rows
 RIDGE_ALPHAS = np.logspace(0, 5, 11)
 
@@ -86,11 +80,8 @@ def fit_value_probe(train: Rows, test: Rows, control: int | None = None) -> pd.D
     test_vectors, values = test
     probe = make_pipeline(StandardScaler(), RidgeCV(RIDGE_ALPHAS, alpha_per_target=True))
     predicted = probe.fit(*_shuffled(train, control)).predict(test_vectors).reshape(values.shape)
-    rows = np.arange(len(values))
-    weights = [np.ones(len(rows)), *resample_weights(rows, RESAMPLES)]
-    correlations = [_correlation(predicted, values, of_rows) for of_rows in weights]
-    low, high = percentile_interval(correlations[1:], 1)
-    return metric_table({"correlation": correlations[0]}, low, high)
+    pairs = (predicted - predicted.mean(0), values - values.mean(0))
+    return resampled_metrics(["correlation"], np.arange(len(values)), _mean_correlation, [pairs])
 
 
 # the rows with their targets in random order, or as they are without a seed
@@ -101,13 +92,16 @@ def _shuffled(rows, seed):
     return vectors, targets
 
 
-def _correlation(predicted, values, weights):
-    """Return the mean over V of the correlations of two (N, V), with weights of rows (N,)."""
-    share = weights / weights.sum()
-    predicted = predicted - share @ predicted
-    values = values - share @ values
-    spread = np.sqrt((share @ predicted**2) * (share @ values**2))
-    return ((share @ (predicted * values)) / np.where(spread > 1e-12, spread, np.inf)).mean()
+def _mean_correlation(pairs, weights):
+    """Return the mean correlation of the V columns of two (N, V), (R, 1), by row weights (R, N)."""
+    predicted, values = pairs
+    share = weights / weights.sum(1, keepdims=True)
+    predicted_mean = share @ predicted
+    mean = share @ values
+    covariance = share @ (predicted * values) - predicted_mean * mean
+    variances = (share @ predicted**2 - predicted_mean**2) * (share @ values**2 - mean**2)
+    spread = np.sqrt(variances.clip(0))
+    return (covariance / np.where(spread > 1e-12, spread, np.inf)).mean(1, keepdims=True)
 
 
 def disjoint_samples(rows: int, max_rows: int) -> tuple[np.ndarray, np.ndarray]:

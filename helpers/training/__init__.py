@@ -1,4 +1,4 @@
-"""Training: one loop, its checkpoints, and the function that runs every experiment.
+"""Training: one loop, and the function that runs every experiment.
 
 The input is a description of an encoder, a loss and a sampler of batches, which is checked once.
 The output is a trained encoder with its best weights and its learning curve, saved in a folder with

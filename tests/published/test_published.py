@@ -167,17 +167,6 @@ def test_only_measured_rows_are_named_and_tested_sizes_are_a_column():
     assert list(table)[1:] == ["MRR published", "MRR ours", "R@4 published", "R@4 ours", "R@8 ours"]
 
 
-def test_ratios_to_a_base_are_rows():
-    table = papers.with_ratios(
-        pd.DataFrame({"EER": [0.4, 0.1]}, ["TF-IDF word", "Stream TP"]), "TF-IDF word"
-    )
-    assert table.EER.to_dict() == {
-        "TF-IDF word": 0.4,
-        "Stream TP": 0.1,
-        "Stream TP / TF-IDF word": 0.25,
-    }
-
-
 @pytest.mark.parametrize(
     "call, message",
     [

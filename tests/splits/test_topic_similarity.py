@@ -6,7 +6,7 @@ import pytest
 
 from helpers.corpus.posts_table import open_database
 from helpers.splits import by_topic as module
-from helpers.splits.by_topic import cluster_topics, topic_similarity, topic_vectors
+from helpers.splits.by_topic import cluster_topics, most_similar_topics, topic_vectors
 
 
 def frame(rows):
@@ -52,15 +52,12 @@ def test_topics_that_say_the_same_are_alike(tmp_path, write_posts, monkeypatch):
 def test_the_most_similar_training_topic():
     vectors = frame(np.abs(np.random.default_rng(1).standard_normal((9, 4))))
     train, test = vectors.index[:5], vectors.index[5:]
-    found = topic_similarity(vectors, train, test[::-1])
-    assert set(found.index.get_level_values(0)) == set(test) and found.is_monotonic_decreasing
-    for (name, nearest), similarity in found.items():
-        scores = {known: float(vectors.loc[name] @ vectors.loc[known]) for known in train}
-        assert nearest == max(scores, key=scores.get)
-        assert similarity == pytest.approx(max(scores.values()))
-    assert topic_similarity(vectors, train, train).tolist() == pytest.approx([1] * 5)
+    pair, similarity = most_similar_topics(vectors, train, test[::-1])
+    scores = {(a, b): float(vectors.loc[a] @ vectors.loc[b]) for a in test for b in train}
+    assert tuple(pair) == max(scores, key=scores.get)
+    assert similarity == pytest.approx(max(scores.values()))
     with pytest.raises(KeyError, match="nowhere"):
-        topic_similarity(vectors, train, ["nowhere"])
+        most_similar_topics(vectors, train, ["nowhere"])
 
 
 @pytest.mark.parametrize("similarity", [0.3, 0.8, 1.0])

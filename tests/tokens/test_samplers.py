@@ -86,12 +86,7 @@ class TestEverySampler:
                     assert getattr(batch, name)[row, place] == values[post]
 
     def test_settings_of_other_kinds_are_refused_and_defaults_are_not(self, kind):
-        changed = {
-            "samples_per_author": 3,
-            "max_posts": 5,
-            "overlap": False,
-            "topics_per_batch": 2,
-        }
+        changed = {"samples_per_author": 3, "max_posts": 5, "overlap": False}
         for name, value in changed.items():
             settings = {"kind": kind, name: value}
             if name in SAMPLERS[kind].model_fields:
@@ -115,7 +110,6 @@ class TestEverySampler:
         ({"window": "suffix"}, "'window' is 'suffix'"),
         ({"authors_per_batch": 1}, "'authors_per_batch' is 1"),
         ({"samples_per_author": 0}, "'samples_per_author' is 0"),
-        ({"kind": "topic", "topics_per_batch": 0}, "'topics_per_batch' is 0"),
         ({"min_posts": 0}, "'min_posts' is 0"),
         ({"min_posts": 5, "max_posts": 4}, "max_posts must be at least min_posts, 5"),
         ({"max_tokens": 0}, "'max_tokens' is 0"),

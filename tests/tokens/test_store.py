@@ -30,7 +30,6 @@ from helpers.tokens.store import (
     join_stores,
     list_topics,
     open_store,
-    run_serially,
     subset,
 )
 from tests.factories import store_in_memory
@@ -235,7 +234,10 @@ class TestWorkers:
                 run_jobs=run_jobs,
             )
             for number, run_jobs in enumerate(
-                (run_serially, partial(workers.run_by_daft, workers=2))
+                (
+                    partial(workers.run_jobs, workers=1),
+                    partial(workers.run_by_daft, workers=2),
+                )
             )
         ]
         assert (

@@ -19,13 +19,11 @@ from helpers.tokens.samplers import AuthorSampler
 from helpers.topic.cross_topic import (
     chance_level,
     compare_systems,
-    compared_pairs,
-    gains_over_base,
     measure_retrieval,
 )
 from helpers.topic.distillation import best_on_dev, train_with_students
-from helpers.topic.masking import mask_documents
 from helpers.topic.probes import disjoint_samples, probe_encoder
+from helpers.topic.remedies import mask_documents
 from helpers.training.experiment import experiments_of
 from tests.factories import TopicShares, posts_table, styled_posts
 
@@ -132,29 +130,6 @@ def test_bases_students_and_their_results(files, corpus):
     assert set(frame[frame.base == ""].model) == {"supcon", "supcon_arr"}
     rows, _ = disjoint_samples(corpus.stores["train"].posts, 200)
     assert probe_encoder(base.encoder, corpus, rows, 16).value.between(0, 1).all()
-
-
-def test_a_student_is_compared_with_its_base_and_arr_with_its_control():
-    pairs = [("mll_arr", "mll"), ("mll_blind", "mll"), ("cl_arr", "cl"), ("cl_blind", "cl")]
-    controls = [("mll_arr", "mll_blind"), ("cl_arr", "cl_blind")]
-    assert compared_pairs(["mll", "cl"], ["arr", "blind"]) == pairs + controls
-    assert compared_pairs(["mll"], ["arr"]) == [("mll_arr", "mll")]
-
-
-def test_gains_are_those_of_arr_over_its_base():
-    differences = pd.DataFrame(
-        [
-            ("supcon_arr", "supcon", "R@8_difference", 0.25),
-            ("supcon_arr", "supcon", "MRR_difference", -0.5),
-            ("supcon_blind", "supcon", "R@8_difference", 0.75),
-            ("supcon_arr", "supcon_blind", "R@8_difference", 0.125),
-        ],
-        columns=["model", "base", "metric", "value"],
-    ).assign(split="test_in", kind="cross_topic")
-    gains = gains_over_base(differences)
-    assert gains.index.tolist() == [("test_in", "supcon", "cross_topic")]
-    assert gains.index.names == ["split", "base", "kind"]
-    assert gains.iloc[0].to_dict() == {"R@8": 0.25, "MRR": -0.5}
 
 
 def test_the_best_on_dev_is_kept_and_one_alone_is_not_scored(corpus):

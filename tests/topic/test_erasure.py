@@ -6,8 +6,8 @@ import torch
 
 from helpers.encoders.base import Encoder, embed
 from helpers.tokens.batch import Samples
-from helpers.topic.erasure import Erased, LeaceEraser
 from helpers.topic.probes import fit_class_probe, fit_value_probe
+from helpers.topic.remedies import Erased, LeaceEraser
 
 
 def topical(seed=0, rows=400, size=12, topics=4, strength=2.0):

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from helpers.topic.masking import frequent_words, mask_text
+from helpers.topic.remedies import frequent_words, mask_text
 
 KEEP = frozenset({"the", "in", "don't", "of", "2"})
 CASES = [

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from helpers.training.checkpoints import load_state, read_checkpoint, save_checkpoint
+from helpers.encoders.base import read_checkpoint, save_checkpoint
+from helpers.training.loop import load_state
 from tests.tiny_training import Killed, dies_at
 
 

@@ -10,8 +10,7 @@ from helpers.encoders.base import embed
 from helpers.losses import LOSSES
 from helpers.losses.pairwise import supervised_contrastive
 from helpers.tokens.batch import Samples
-from helpers.training.checkpoints import load_state
-from helpers.training.loop import GradCache, TrainingConfig
+from helpers.training.loop import GradCache, TrainingConfig, load_state
 from tests.tiny_training import CONFIG, changed
 
 

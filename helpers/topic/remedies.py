@@ -1,8 +1,13 @@
-"""Least-squares concept erasure, LEACE (Belrose et al., NeurIPS 2023): topic out of vectors.
+"""Topic taken out of the text or out of vectors: what ARR is compared with.
 
-ARR trains a student that should unlearn topic. LEACE removes in closed form all that a linear map
-can predict of it. Among the affine maps r after which the vector x and the topic z have no
-covariance, it is the one that moves the vectors least:
+Masking is text distortion (Stamatatos 2017), as in sawatphol2022: words outside the k most frequent
+ones are masked before the tokenizer, and only their length or their place is left. A word is a run
+of letters and digits, with apostrophes inside. Words are counted and compared in lower case. A
+placeholder of cleaning, such as "@url", is never masked and never counted.
+
+Least-squares concept erasure, LEACE (Belrose et al., NeurIPS 2023), removes in closed form all that
+a linear map can predict of topic from vectors. Among the affine maps r after which the vector x and
+the topic z have no covariance, it is the one that moves the vectors least:
 
     r(x) = x - W^+ P W (x - mean),    W = cov(x)^(-1/2),    P the projection on the columns of
                                                             W cov(x, z).
@@ -14,8 +19,11 @@ authors of one topic have in common.
 Letters: N samples, B samples of a batch, D dimensions.
 """
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -23,10 +31,80 @@ import torch
 from sklearn.preprocessing import normalize
 from torch import Tensor
 
+from ..cleaning.text import WORD
+from ..core.artifacts import fingerprint_of
 from ..encoders.base import Encoder, embed
 from ..tokens.batch import Batch, Samples
+from ..tokens.document_sets import Documents
 
 NO_VARIANCE = 1e-8  # variances below this share of the largest one are rounding errors
+# what is masked at once: "don't4u2" becomes "***'*#*#" (multiple) or "*'*#*#" (single)
+RUNS = {"multiple": "", "single": "+"}
+
+
+def frequent_words(texts: Iterable[str], k: int) -> frozenset[str]:
+    """Return the k most frequent words of training texts, lower-cased; fewer where there are fewer.
+
+    Of equally frequent words those that come first in the alphabet are taken.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        training texts
+    k : int
+        number of words
+    """
+    counts = Counter()
+    for text in texts:
+        counts.update(word[0].lower() for word in WORD.finditer(text) if not word[1])
+    by_frequency = sorted(counts, key=lambda word: (-counts[word], word))
+    return frozenset(by_frequency[:k])
+
+
+def mask_text(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
+    """Mask every word that is not in ``keep``; punctuation, spaces and placeholders stay.
+
+    Parameters
+    ----------
+    text : str
+        text to mask
+    keep : frozenset of str
+        words that stay, lower-cased
+    kind : str
+        "multiple" (DV-MA): each letter becomes ``*`` and each digit ``#``; "single" (DV-SA): each
+        run of them does
+    """
+    return WORD.sub(partial(_mask_word, keep=keep, run=RUNS[kind]), text)
+
+
+# the replacement of one match of WORD, whose group 1 is a placeholder
+def _mask_word(match, keep, run):
+    word = match[0]
+    if match[1] is not None or word.lower() in keep:
+        return word
+    without_digits = re.sub(rf"\d{run}", "#", word)
+    return re.sub(rf"[^\W\d_]{run}", "*", without_digits)
+
+
+def mask_documents(documents: Documents, keep: frozenset[str], max_tokens: int) -> Documents:
+    """Return documents with stores of texts that are cut, with most words masked (DV-SA).
+
+    Parameters
+    ----------
+    documents : Documents
+        the documents, whose tables stay as they are
+    keep : frozenset of str
+        words that stay, lower-cased
+    max_tokens : int
+        L: a text is cut to its first L tokens before it is masked
+    """
+    change = partial(_cut_and_mask, documents.tokenizer, keep=keep, max_tokens=max_tokens)
+    return documents.changed(change, fingerprint_of(sorted(keep), max_tokens))
+
+
+def _cut_and_mask(tokenizer, text, keep, max_tokens):
+    (ids,) = tokenizer.encode([text])
+    return mask_text(tokenizer.decode(ids[:max_tokens]), keep, "single")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The notebooks as one page to read: ``python docs/book.py``, or ``make book``.
 
 The page, ``outputs/book/index.html``, shows the committed notebooks with their stored outputs and
-pictures. No cell is executed, and the page needs no network. ``python docs/book.py first``, or ``make
-first``, executes notebook 00 alone and writes one page, ``outputs/first/start.html``.
+pictures. No cell is executed, and the page needs no network. ``python docs/book.py first``, or
+``make first``, executes notebook 00 alone and writes one page, ``outputs/first/start.html``.
 """
 
 import sys
@@ -12,6 +12,7 @@ from helpers.core import paths
 from helpers.core.artifacts import make_folder
 from helpers.runs import report
 from helpers.runs.stages import PAPERMILL
+
 
 def build(out: Path) -> Path:
     """Write all committed notebooks to one page in the folder ``out``, and return its path."""

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections import Counter
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ from .posts_table import SCHEMA, corpus_statistics
 from .workers import run_by_daft, run_jobs
 
 VERSION = 14  # raised when the same settings give another posts table
+BATCH_POSTS = 2000  # posts in memory at a time: each may have 20,000 characters
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
@@ -289,11 +291,12 @@ def _read_part(part, file, *, config, origin, key):
         atomic_write(file) as temporary,
         pq.ParquetWriter(temporary, PART, compression="zstd") as writer,
     ):
-        for frame in part.read(source_counts):
-            counts["rows_read"] += len(frame)
+        posts = part.read(source_counts)
+        while batch := list(islice(posts, BATCH_POSTS)):
+            counts["rows_read"] += len(batch)
             if not config.raw:
-                tally["people"].update(_people(frame))
-            rows = _clean_rows(frame, config, key, tally)
+                tally["people"].update(_people(batch))
+            rows = _clean_rows(batch, config, key, tally)
             if rows:
                 writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART))
     write_checksum(file)
@@ -305,38 +308,34 @@ def _read_part(part, file, *, config, origin, key):
     return read_json(record)
 
 
-def _people(frame):
-    """Return the names of the authors of a frame, and those in headers and mentions."""
-    names = set(frame["author"])
-    if "names" in frame:
-        names.update("\n".join(frame["names"]).split("\n"))
+def _people(posts):
+    """Return the names of the authors of posts, and those in headers and mentions."""
+    names = {post.author for post in posts}
+    names.update("\n".join(post.names for post in posts).split("\n"))
     return {author_name(name) for name in names} - {""}
 
 
-def _clean_rows(frame, config, key, tally):
-    """Return the cleaned posts of a frame as rows of PART; add to the tally in place."""
+def _clean_rows(posts, config, key, tally):
+    """Return cleaned posts as rows of PART; add to the tally in place."""
     pseudonym = pseudonymiser(key)
-    # pseudonymised posts have no ids: an id of a public archive would lead back to the name
-    ids = [None] * len(frame)
-    if key is None and "id" in frame:
-        ids = frame["id"].to_numpy(object, na_value=None)
-    columns = [frame[column].tolist() for column in sources.COLUMNS]
     rows = []
-    for source_name, second, topic, text, post_id in zip(*columns, ids, strict=True):
-        author = author_name(source_name)
-        reason = _drop_reason(author, topic)
+    for post in posts:
+        author = author_name(post.author)
+        reason = _drop_reason(author, post.topic)
         if reason:
             tally["counts"][reason] += 1
             if reason == "placeholder_author":
                 tally["placeholders"][author] += 1
             continue
-        text, was_cut = _clean_text(text, author, config, tally["heard"])
+        text, was_cut = _clean_text(post.text, author, config, tally["heard"])
         if len(text) < config.min_chars:
             tally["counts"]["short"] += 1
             continue
         tally["counts"]["truncated"] += was_cut
-        tally["authors"][source_name] += 1
-        rows.append((pseudonym(source_name), second, topic, text, post_id))
+        tally["authors"][post.author] += 1
+        # pseudonymised posts have no ids: an id of a public archive would lead back to the name
+        post_id = post.id if key is None else None
+        rows.append((pseudonym(post.author), post.time, post.topic, text, post_id))
     return rows
 
 

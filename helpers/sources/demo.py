@@ -36,7 +36,7 @@ import pandas as pd
 
 from ..core.artifacts import atomic_write
 from ..core.parameters import check
-from . import Part, row_part
+from . import Part
 from .demo_writer import CHOICES, LEXICON, PAIRS, TOPICS, TRAITS, Writer
 
 START = 1_640_995_200  # 2022-01-01 UTC, in seconds
@@ -107,7 +107,7 @@ def parts(
     for numbers in np.array_split(np.arange(authors), min(PARTS, authors)):
         name = f"authors-{numbers[0] + 1:04d}-{numbers[-1] + 1:04d}"
         rows = partial(_rows, numbers.tolist(), ends, hostile_posts, (seed, topics, topic_giveaway))
-        demo_parts.append(row_part(name, rows))
+        demo_parts.append(Part(name, rows))
     return demo_parts
 
 
@@ -167,10 +167,10 @@ def write_demo_csv(
     accounts, posts : int
         number of authors and total number of posts of the demo corpus
     """
-    frames = []
+    rows = []
     for part in parts(seed=CSV_SEED, authors=accounts, posts=posts):
-        frames.extend(part.read(Counter()))
-    frame = pd.concat(frames, ignore_index=True)
+        rows += part.read(Counter())
+    frame = pd.DataFrame(rows)[list(CSV_COLUMNS)]
     is_evader = frame.author == evader
     is_late = frame.time > frame.time[is_evader].median()
     frame.loc[is_evader & is_late, "author"] = "newcomer"

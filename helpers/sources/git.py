@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..cleaning.code_lines import NAMED_PERSON, without_trailers
 from ..cleaning.text import is_bot, normalise_unicode
-from . import Part, as_list, existing_path, row_part
+from . import Part, as_list, existing_path
 from .table_columns import EARLIEST, LATEST
 
 # fields of a commit, as `git log --format` names them
@@ -65,7 +65,7 @@ def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> li
     if not 0 <= depth <= 9:
         raise ValueError(f"git: depth is {depth}: a number from 0 to 9")
     return [
-        row_part(name, partial(_rows, name, root, depth, raw), _head(root))
+        Part(name, partial(_rows, name, root, depth, raw), _head(root))
         for name, root in repositories(location).items()
     ]
 

@@ -20,7 +20,7 @@ from ..cleaning.text import normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable
 from ..core.parameters import unknown
-from . import Part, as_list, existing_path, row_part, source_files
+from . import Part, as_list, existing_path, source_files
 from .csv_and_json_lines import json_records
 
 # "pairs.jsonl" and "name.jsonl.gz", but no "truth.jsonl" or "name-answers.jsonl"
@@ -96,7 +96,7 @@ def parts(
             truth_path = pan_truth_path(path)
             rows = partial(_rows, path, truth_path, file_name, root.name in keep_repeats)
             stamp = file_stats_fingerprint(path) + file_stats_fingerprint(truth_path)
-            pan_parts.append(row_part(file_name, rows, stamp))
+            pan_parts.append(Part(file_name, rows, stamp))
     return pan_parts
 
 

@@ -36,7 +36,7 @@ from .table_columns import (
     value_text,
 )
 
-FRAME_ROWS = 10_000  # most rows of one frame
+BATCH_ROWS = 10_000  # most rows of a batch
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 # what to do with files of other endings
 REMEDIES = {
@@ -120,7 +120,7 @@ def parts(
     for path in files.values():
         _check_columns(path, _needed([*file_columns.values(), where]))
     return [
-        Part(name, partial(_frames, file_columns, where, path), file_stats_fingerprint(path))
+        Part(name, partial(_rows, file_columns, where, path), file_stats_fingerprint(path))
         for name, path in files.items()
     ]
 
@@ -233,17 +233,17 @@ def first_line_of(location: str | list[str], reason: str) -> str:
     return ""
 
 
-def _frames(columns, where, path, drops):
-    """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
+def _rows(columns, where, path, drops):
+    """Yield the values of the posts of one file."""
     marks = filter(marks_rows, column_names(path))
     needed = _needed([*columns.values(), where, marks])
     ids = RoundedIds(columns["author"])
     try:
         for batch in _batches(path, needed, drops, columns["text"]):
             batch = _rows_where(batch, where, path, drops)
-            frame = _frame(batch, columns, bare_path(path).stem, drops, ids)
-            if len(frame):
-                yield frame
+            frame = _frame(batch, columns, bare_path(path).stem, drops, ids).astype(object)
+            # only an id may be missing here
+            yield from frame.where(frame.notna(), None).itertuples(index=False, name=None)
         ids.check()
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
@@ -343,12 +343,12 @@ def _frame(batch, columns, stem, drops, ids):
 def _read_parquet(path, needed):
     """Yield batches with the needed columns of a Parquet file."""
     with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        yield from file.iter_batches(FRAME_ROWS, columns=needed)
+        yield from file.iter_batches(BATCH_ROWS, columns=needed)
 
 
 def _tables(rows, needed):
-    """Yield rows as tables of text columns, FRAME_ROWS rows at a time."""
-    while table_rows := list(islice(rows, FRAME_ROWS)):
+    """Yield rows as tables of text columns, BATCH_ROWS rows at a time."""
+    while table_rows := list(islice(rows, BATCH_ROWS)):
         columns = [pa.array(values, TEXT) for values in zip(*table_rows, strict=True)]
         yield pa.table(columns, names=needed)
 

@@ -19,7 +19,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
-from . import Part, as_list, existing_path, list_files, row_part
+from . import Part, as_list, existing_path, list_files
 
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
 # most tags of a post, twice as many as people write; deeply nested tags cost quadratic time
@@ -84,7 +84,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     for place in as_list(location):
         for folder, files in _streams(existing_path("zulip", place)).items():
             rows = partial(_rows, stream_name(folder.name), files, raw)
-            zulip_parts.append(row_part(str(folder), rows, file_stats_fingerprint(folder)))
+            zulip_parts.append(Part(str(folder), rows, file_stats_fingerprint(folder)))
     return zulip_parts
 
 

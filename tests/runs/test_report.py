@@ -150,7 +150,10 @@ def test_links_between_notebooks_lead_to_where_they_are_shown(tmp_path):
     from bs4 import BeautifulSoup
 
     text = "# 01 · A: more\n\n[b](02_b.ipynb) [c](03_c.ipynb) [paper](https://example.org/x.ipynb)"
-    books = [executed(tmp_path / "01_a.ipynb", text), executed(tmp_path / "02_b.ipynb", "# 02 · <b>")]
+    books = [
+        executed(tmp_path / "01_a.ipynb", text),
+        executed(tmp_path / "02_b.ipynb", "# 02 · <b>"),
+    ]
     soup = BeautifulSoup(
         report.build_report(books, tmp_path / "r.html", "t").read_text(), "html.parser"
     )

@@ -274,7 +274,7 @@ def test_bytes_that_are_not_utf8_are_read_in_a_process_that_opens_nothing_else(r
         "from collections import Counter\n"
         "from helpers.sources import git\n"
         f"(part,) = git.parts({str(repository)!r})\n"
-        "print(next(part.read(Counter()))['text'][0].encode('unicode_escape').decode())"
+        "print(next(part.read(Counter())).text.encode('unicode_escape').decode())"
     )
     printed = subprocess.run(
         [sys.executable, "-c", reading], cwd=paths.ROOT, check=True, capture_output=True, text=True

@@ -12,7 +12,7 @@ import pytest
 from backports import zstd
 
 from helpers.cleaning.text import clean_post, is_bot
-from helpers.sources import csv_and_json_lines, open_source
+from helpers.sources import Post, csv_and_json_lines, open_source
 
 TIME = 1_435_708_800
 GOOD = {
@@ -61,11 +61,8 @@ def dump(folder, lines, name="RC_2015-07", suffix="", end="\n"):
 def read(location, **options):
     drops = Counter()
     parts = open_source("pushshift", str(location), **options)
-    frames = [frame for part in parts for frame in part.read(drops)]
-    columns = ["author", "time", "topic", "text", "id"]
-    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
-    assert list(rows.columns) == columns and (not len(rows) or rows["time"].dtype == "int64")
-    return rows, dict(drops)
+    posts = [post for part in parts for post in part.read(drops)]
+    return pd.DataFrame(posts, columns=Post._fields).drop(columns="names"), dict(drops)
 
 
 def random_records(number, seed=0):

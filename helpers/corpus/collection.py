@@ -47,7 +47,7 @@ from ..core.paths import Run
 from . import personal_names
 from .loss_lines import loss_lines, nothing_left, placeholder_names
 from .merge import MergeSettings, merge
-from .posts_table import SCHEMA, corpus_statistics
+from .posts_table import SCHEMA, corpus_statistics, open_database
 from .workers import run_by_daft, run_jobs
 
 VERSION = 14  # raised when the same settings give another posts table
@@ -184,16 +184,16 @@ def _collect(run, config, memory_limit, workers, engine):
         note(run.data_card, posts)
         return read_json(run.data_card)
 
-    run_all = partial(ENGINES[engine], workers=workers)
     read_part = partial(_read_part, config=config, origin=origin, key=key)
     total = _new_tally()
-    for record in run_all(read_part, list(zip(parts, files, strict=True))):
+    for record in ENGINES[engine](read_part, list(zip(parts, files, strict=True)), workers):
         for kind, counter in total.items():
             counter.update(record[kind])
     joined = joined_names(total["authors"])
     total["counts"]["note_name_forms"] = len(joined)
     rules = config.model_dump(include=MERGE_RULES)
-    settings = MergeSettings(**rules, names=_names_to_mask(total, files, run_all))
+    with open_database(folder / "names", memory_limit, workers) as connection:
+        settings = MergeSettings(**rules, names=_names_to_mask(total, files, connection))
     if key is None:
         settings.shown_names.update((author_name(name), joined[name]) for name in joined)
     merged = merge(files, posts, settings, folder / "merge", memory_limit, workers)
@@ -226,16 +226,12 @@ def _remove_leftovers(folder, files):
             path.unlink()
 
 
-def _names_to_mask(total, files, run_all):
+def _names_to_mask(total, files, connection):
     """Return the names to mask in all posts, see :mod:`helpers.corpus.personal_names`."""
     names = personal_names.words_of_names(total["people"], total["heard"])
     name_words = sorted(set().union(*names.values()))
-    count_letter_case = partial(personal_names.count_letter_case, name_words)
-    letter_case = run_all(count_letter_case, [(file,) for file in files])
-    hidden = personal_names.names_to_mask(names, total["heard"], letter_case)
-    for path in letter_case:
-        Path(path).unlink()
-    return hidden
+    letter_case = personal_names.count_letter_case(connection, name_words, files)
+    return personal_names.names_to_mask(names, total["heard"], letter_case)
 
 
 def _account(read_counts, merge_counts):

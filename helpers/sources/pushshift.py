@@ -12,6 +12,7 @@ from hashlib import md5
 
 import msgspec
 
+from ..cleaning.code_lines import without_blocks
 from ..cleaning.text import is_bot, normalise_unicode
 from ..core.files import OPENERS
 from . import Part, file_parts, source_files
@@ -22,9 +23,6 @@ SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")
 SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # dumps of titles and links, not comments
 DELETED = ("[deleted]", "[removed]")  # in place of an author or a text
 OPENING = 1_119_484_800  # 2005-06-23, when Reddit opened, in seconds UTC
-# "- item" and "2. item"
-LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
-CODE_INDENT = ("    ", "\t")
 
 
 class Comment(msgspec.Struct, gc=False):
@@ -105,7 +103,8 @@ def _row(comment, raw, share):
     text = normalise_unicode(text)
     if not raw:
         # a spoiler ">!...!<" at the start of a line would pass for a quote
-        text = "\n".join(_without_code([_uncovered(line) for line in text.split("\n")]))
+        lines = [_uncovered(line) for line in text.expandtabs(4).split("\n")]
+        text = "\n".join(without_blocks(lines))
     return author, int(time), topic, text, comment.id
 
 
@@ -113,24 +112,6 @@ def _hash(text):
     """Return a number in [0, 1) that depends on a text alone."""
     digest = md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
     return int.from_bytes(digest[8:], "little") / 2**64
-
-
-def _without_code(lines):
-    """Yield the lines that are not indented code.
-
-    An indented line is code only after a blank line, another line of code or the start of the text.
-    Below a list item an indented line continues the item.
-    """
-    code_may_begin = True
-    in_list = False
-    for line in lines:
-        is_blank = not line.strip()
-        is_indented = line.startswith(CODE_INDENT)
-        if is_blank or not is_indented or not code_may_begin or in_list:
-            yield line
-            code_may_begin = is_blank
-        if not is_blank and not is_indented:
-            in_list = LIST_ITEM.match(line) is not None
 
 
 def _uncovered(line):

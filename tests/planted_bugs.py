@@ -76,7 +76,7 @@ BUGS = [
         "len(block) > MAX_SIGNATURE_LINES",
         "len(block) > 1",
     ),
-    Bug("cleaning/email_headers.py", "cleaning", 'value.replace(match[0], " ")', "value"),
+    Bug("sources/pipermail.py", "sources", 'value.replace(match[0], " ")', "value"),
     Bug(
         "cleaning/authors.py", "cleaning/test_authors.py", "if ID_WITH_CASE", "if not ID_WITH_CASE"
     ),

@@ -119,7 +119,6 @@ def collect(
     memory_limit: str = "2GB",
     workers: int = 2,
     engine: str = "duckdb",
-    quiet: bool = False,
 ) -> dict:
     """Write the posts of a source to ``posts.parquet`` of a run; return the data card.
 
@@ -138,8 +137,6 @@ def collect(
         with all processors instead.
     engine
         One of ENGINES, which says who reads the parts; all write the same bytes.
-    quiet
-        Whether nothing is printed about dropped rows.
 
     Returns
     -------
@@ -159,9 +156,8 @@ def collect(
     """
     with folder_lock(run.folder):
         card = _collect(run, config, memory_limit, workers, engine)
-    if not quiet:
-        for line in loss_lines(card, config.location, config.columns):
-            print(line)
+    for line in loss_lines(card, config.location, config.columns):
+        print(line)
     return card
 
 

@@ -60,10 +60,6 @@ def test_table_formats(tmp_path, suffix):
     assert rows["id"].tolist() == ["a", "c"]
     assert drops == {"empty_author": 1, "bad_time": 1, "bot": 1}
     assert read("table", path, columns=columns)[0]["author"].iloc[0] == "s/a"
-    rows, drops = read(
-        "table", path, columns=columns | {"author": "who"}, where={"body": "<script>"}
-    )
-    assert rows["author"].tolist() == ["c"] and drops == {"other_value": 4}
     assert read("table", path, columns=columns | {"topic": None})[0]["topic"].iloc[0] == "posts"
     assert (
         read("table", path, columns=columns | {"topic": [None, "sub"]})[0]["topic"].iloc[0]

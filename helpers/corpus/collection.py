@@ -72,7 +72,8 @@ class CollectConfig(Config):
     ----------
     source, location, options : kind, location and options of :func:`helpers.sources.open_source`
     columns : the option ``columns`` of the source; left out where empty
-    raw : True: texts are only normalised (Unicode), not cleaned, and names are not collected
+    raw : True: texts stay as the source reads them, but for normalised Unicode; names are not
+        collected
     pseudonymise : True: authors become pseudonyms, except those of the sources in INVENTED
     min_chars : posts with fewer characters after cleaning are dropped
     max_chars : posts with more characters are cut
@@ -164,7 +165,7 @@ def collect(
 def _collect(run, config, memory_limit, workers, engine):
     """Do what :func:`collect` does, in whose folder nobody else is at work."""
     options = config.options | ({"columns": config.columns} if config.columns else {})
-    parts = sources.open_source(config.source, config.location, raw=config.raw, **options)
+    parts = sources.open_source(config.source, config.location, **options)
     key = None
     if config.pseudonymise and config.source not in sources.INVENTED:
         key = pseudonym_key()

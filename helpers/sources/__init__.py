@@ -3,7 +3,7 @@
 A source counts the reason of every record that it drops. It removes only what its format adds to a
 text (markup, quotes), and it neither splits nor numbers authors.
 
-A source offers ``parts(location, *, raw=False, **options) -> list[Part]``. An interrupted run
+A source offers ``parts(location, **options) -> list[Part]``. An interrupted run
 resumes at a part: its posts are written whole or not at all. Every raw record is either yielded or
 counted in ``drops[reason]``. A reason that begins with "note_" counts records that are kept. To add
 a source, add a module to this folder and its name to SOURCES.
@@ -56,7 +56,7 @@ class Post(NamedTuple):
     topic : str
         stream, list, subreddit ...
     text : str
-        the format's own markup and quotes removed unless ``raw``
+        the format's own markup and quotes removed
     id : str or None
         of the post, where the source has one
     names : str
@@ -134,7 +134,7 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")
     opener = import_module(f".{kind}", __package__).parts
-    defaults = opener.__kwdefaults__
+    defaults = opener.__kwdefaults__ or {}
     message = unknown(options, defaults, f"option of source {kind!r}")
     if message:
         raise ValueError(message)

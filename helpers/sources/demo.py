@@ -58,7 +58,6 @@ CSV_SEED = 5
 def parts(
     location: str | list[str] = "",
     *,
-    raw: bool = False,
     seed: int = 0,
     authors: int = 1200,
     posts: int = 80_000,
@@ -71,8 +70,6 @@ def parts(
     ----------
     location : str
         must be empty: nothing is read
-    raw : bool
-        ignored: the posts hold no markup or quotes to remove
     seed : int
         seed of all random numbers
     authors : int

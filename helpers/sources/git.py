@@ -40,7 +40,7 @@ COPIED = re.compile(r"^[ \t]*\(?(?:cherry[- ]picked|back-?ported) from\b", re.I 
 REVERTED = re.compile(r"^[ \t]*(?:revert\b|this reverts commit\b)", re.I | re.M)
 
 
-def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
+def parts(location: str | list[str]) -> list[Part]:
     """Return one part per repository; the posts are the messages of its commits.
 
     The author is the address in lower case, the topic the project and the folder in which most
@@ -54,8 +54,6 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     ----------
     location : str or list of str
         folders of repositories, as ``git clone`` makes them, bare or not
-    raw : bool
-        keep the whole message
 
     Raises
     ------
@@ -63,7 +61,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         A location is no repository or has no commit, two have the same name, or git is missing.
     """
     return [
-        Part(name, partial(_rows, name, root, raw), _head(root))
+        Part(name, partial(_rows, name, root), _head(root))
         for name, root in repositories(location).items()
     ]
 
@@ -123,17 +121,16 @@ def commits(root: Path) -> Iterator[dict]:
         yield dict(zip(FIELDS, values)) | {"files": list(filter(None, files))}
 
 
-def _rows(project, root, raw, drops):
+def _rows(project, root, drops):
     """Yield a post, or the reason of its drop, for each commit of a repository."""
     for commit in commits(root):
-        yield _row(commit, project, raw)
+        yield _row(commit, project)
 
 
-def _row(commit, project, raw):
+def _row(commit, project):
     """Return the values of the post that a commit is, or the reason why it is dropped."""
     address = address_of(commit["address"])
-    message = commit["message"]
-    subject, _, body = message.strip().partition("\n")
+    subject, _, body = commit["message"].strip().partition("\n")
     if len(commit["parents"].split()) > 1:
         return "merge"
     if "@" not in address:
@@ -147,10 +144,9 @@ def _row(commit, project, raw):
     time = int(commit["time"]) if re.fullmatch(r"\d{1,12}", commit["time"]) else -1
     if not EARLIEST <= time <= LATEST:
         return "bad_time"
-    text = message if raw else without_trailers(body)
     topic = _topic(project, commit["files"])
     names = normalise_unicode("\n".join([commit["name"], *NAMED_PERSON.findall(body)]))
-    return address, time, topic, text, None, names
+    return address, time, topic, without_trailers(body), None, names
 
 
 def _topic(project, files):

@@ -48,9 +48,7 @@ class Truth(msgspec.Struct):
             raise ValueError("same contradicts the authors")
 
 
-def parts(
-    location: str | list[str], *, keep_repeats: str | list[str] | None = None, raw: bool = False
-) -> list[Part]:
+def parts(location: str | list[str], *, keep_repeats: str | list[str] | None = None) -> list[Part]:
     """Return one part per file of pairs.
 
     A text's topic is its fandom, its id "<file>/<pair>/a" or "<file>/<pair>/b".
@@ -70,8 +68,6 @@ def parts(
     keep_repeats : str or list of str
         names of files or folders of ``location`` in which a text stays in each of its pairs. The
         collection must keep copies, too
-    raw : bool
-        ignored: the texts have no markup to remove
 
     Raises
     ------

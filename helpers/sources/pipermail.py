@@ -11,7 +11,6 @@ import email.utils
 import re
 import time
 from datetime import datetime, timedelta, timezone
-from functools import partial
 from typing import NamedTuple
 
 from ..cleaning.email import SCRUBBED, own_paragraphs
@@ -54,7 +53,7 @@ EARLIEST_SECOND = 315_532_800
 MAX_UTC_OFFSET = timedelta(hours=15)  # no place on Earth is further from Greenwich
 
 
-def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
+def parts(location: str | list[str]) -> list[Part]:
     """Return one part per monthly file, which is held in memory while it is read.
 
     Drops counted: broken_file (a file without a message), truncated_file (what precedes the damage
@@ -66,8 +65,6 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     ----------
     location : str or list of str
         a folder (searched recursively for ``.txt``, ``.txt.gz``, ``.mbox``) or a file
-    raw : bool
-        keep the whole body: quotes, signatures and the author's own name
 
     Raises
     ------
@@ -75,10 +72,10 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         A location is missing, or two files have the same name.
     """
     files = source_files("pipermail", location, lambda path: MONTH.search(path.name))
-    return file_parts(files, partial(_rows, raw=raw))
+    return file_parts(files, _rows)
 
 
-def _rows(path, drops, raw):
+def _rows(path, drops):
     """Yield a post or the reason of a drop per message of a file."""
     content = _content(path, drops)
     separators = list(SEPARATOR.finditer(content))
@@ -97,7 +94,7 @@ def _rows(path, drops, raw):
         text = message.decode("utf-8", "cp1252")
         if text.encode() != message:
             drops["note_cp1252"] += 1
-        yield _row(text, path.parent.name, raw)
+        yield _row(text, path.parent.name)
 
 
 def _content(path, drops):
@@ -109,7 +106,7 @@ def _content(path, drops):
     return b"".join(pieces).replace(b"\r\n", b"\n")
 
 
-def _row(text, topic, raw):
+def _row(text, topic):
     """Return the values of the post that a message is, or the reason why it is dropped."""
     message = parse_headers(text)
     if not (message.name or message.address) or message.date is None:
@@ -118,13 +115,11 @@ def _row(text, topic, raw):
         return "bad_date"
     if is_bot(message.address) or is_bot(message.name):
         return "bot"
-    text = message.body.strip()
-    if not raw:
-        text = own_paragraphs(message.body).strip()
-        if not text and SCRUBBED.search(message.body):
-            return "scrubbed"
-        # here, because later steps know only the author's address, not the name
-        text = mask_mentions(text, message.name)
+    text = own_paragraphs(message.body).strip()
+    if not text and SCRUBBED.search(message.body):
+        return "scrubbed"
+    # here, because later steps know only the author's address, not the name
+    text = mask_mentions(text, message.name)
     return message.author, message.time, topic, text, message.id, message.names
 
 

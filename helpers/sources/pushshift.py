@@ -35,7 +35,7 @@ class Comment(msgspec.Struct, gc=False):
     id: str | None = None
 
 
-def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -> list[Part]:
+def parts(location: str | list[str], *, share: float = 1.0) -> list[Part]:
     """Return one part per file.
 
     A compressed file can only be read from its start, so an interrupted month is read again whole.
@@ -53,8 +53,6 @@ def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -
         a file or a folder (searched recursively for ``.zst``, ``.bz2``, ``.xz``, ``.gz``,
         ``.ndjson``, ``.jsonl``, ``.json`` and for ``RC_YYYY-MM`` without suffix; files of
         submissions, ``RS_``, are left out)
-    raw : bool
-        keep quotes, code and spoiler marks
     share : float
         share of the comments to keep, in (0, 1], chosen by a hash of their ids (sawatphol2022 keeps
         0.1)
@@ -67,16 +65,16 @@ def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -
     if not 0 < share <= 1:
         raise ValueError(f"pushshift: share is {share}: it must be above 0, and 1 at most")
     files = source_files("pushshift", location, _is_dump)
-    return file_parts(files, partial(_rows, raw=raw, share=share))
+    return file_parts(files, partial(_rows, share=share))
 
 
-def _rows(path, drops, raw, share):
+def _rows(path, drops, share):
     """Yield a post, or the reason of its drop, for each comment of a file."""
     for comment in json_records(path, Comment, drops, "missing_field"):
-        yield _row(comment, raw, share)
+        yield _row(comment, share)
 
 
-def _row(comment, raw, share):
+def _row(comment, share):
     """Return the values of the post that a comment is, or the reason why it is dropped."""
     author = comment.author
     topic = comment.subreddit
@@ -100,12 +98,10 @@ def _row(comment, raw, share):
         topic = "u_"
     # "&amp;" last, because "&amp;gt;" stands for a typed "&gt;"
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    text = normalise_unicode(text)
-    if not raw:
-        # a spoiler ">!...!<" at the start of a line would pass for a quote
-        lines = [_uncovered(line) for line in text.expandtabs(4).split("\n")]
-        text = "\n".join(without_blocks(lines))
-    return author, int(time), topic, text, comment.id
+    text = normalise_unicode(text).expandtabs(4)
+    # a spoiler ">!...!<" at the start of a line would pass for a quote
+    lines = without_blocks([_uncovered(line) for line in text.split("\n")])
+    return author, int(time), topic, "\n".join(lines), comment.id
 
 
 def _hash(text):

@@ -63,7 +63,6 @@ def parts(
     location: str | list[str],
     *,
     columns: dict | None = None,
-    raw: bool = False,
 ) -> list[Part]:
     """Return one part per file.
 
@@ -96,8 +95,6 @@ def parts(
         columns are joined with "/". For the topic None, alone or in a list, stands for the file's
         name. For the time None says that there are no times: all are 0, the first second of 1970,
         so a split by time is meaningless.
-    raw : bool
-        ignored: a table has no markup of its own to remove
 
     Raises
     ------

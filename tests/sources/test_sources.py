@@ -59,7 +59,7 @@ def test_nothing_to_read_is_an_error(kind, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("zulip", {"columns": {}}, "unknown option of source 'zulip' 'columns'; valid: raw"),
+        ("zulip", {"columns": {}}, "unknown option of source 'zulip' 'columns'; valid: "),
         (
             "table",
             {"column": {}},
@@ -70,9 +70,7 @@ def test_nothing_to_read_is_an_error(kind, tmp_path):
         ("mud", {"pieces": 5}, "'pieces' is 5: .*valid string"),
         ("mud", {"epoch": date(2015, 7, 1)}, "'epoch' is .*valid string"),
         ("mud", {"epoch": "0001-01-01"}, "epoch must be a date"),
-        ("amazon", {"raw": "maybe"}, "'raw' is .*valid boolean"),
-        ("pushshift", {"raw": 2}, "'raw' is .*valid boolean"),
-        ("pan", {"raw": None}, "'raw' is .*valid boolean"),
+        ("pushshift", {"share": True}, "'share' is .*valid number"),
     ],
 )
 def test_options_are_checked_before_any_work(tmp_path, kind, options, message):

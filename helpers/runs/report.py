@@ -91,8 +91,8 @@ def build_report(
             if "outputs" in cell:
                 _prepare(cell, figures)
         body, _ = _exporter().from_notebook_node(book, resources=resources)
-        for shown, anchor in keys.items():
-            body = body.replace(f'<a href="{shown.stem}.ipynb">', f'<a href="#{anchor}">')
+        for notebook, anchor in keys.items():
+            body = body.replace(f'<a href="{notebook.stem}.ipynb">', f'<a href="#{anchor}">')
         body = LINK_TO_NOTEBOOK.sub(r"\1", body)  # of notebooks that are not shown
         books.append({"stem": path.stem, "key": key, "title": _title(book), "body": body})
     with atomic_write(out) as partial:

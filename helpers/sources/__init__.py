@@ -107,8 +107,8 @@ class Part:
             if isinstance(row, str):
                 drops[row] += 1
             elif all(row[column].strip() for column in (0, 2, 3)):
-                author, second, topic, *others = row
-                yield Post(escape_surrogates(author), second, escape_surrogates(topic), *others)
+                author, second, topic, *extras = row
+                yield Post(escape_surrogates(author), second, escape_surrogates(topic), *extras)
             else:
                 drops["empty"] += 1
 

@@ -45,7 +45,7 @@ help:
 	@echo "make setup                 the environment, in .venv"
 	@echo "make first                 the first notebook as a page to open in a browser: seconds, once everything is installed"
 	@echo "make lab [PORT=]           JupyterLab on working copies of the notebooks, in outputs/lab"
-	@echo "make book                  the committed notebooks as pages to read, in outputs/book"
+	@echo "make book                  the committed notebooks as one page to read, in outputs/book"
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/) and make a report; continue where it stopped"
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN in several processes, on GPUs where there are any"
 	@echo "make test                  architecture tests (who imports whom), ruff, unit tests, then every notebook under nbval"

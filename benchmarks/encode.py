@@ -29,10 +29,10 @@ from helpers.tokens.tokenizer import HuggingFace
 @cache
 def demo_texts():
     """The texts of 10,000 generated posts."""
-    frames = []
+    posts = []
     for part in demo.parts(authors=100, posts=10_000):
-        frames += part.read(Counter())
-    return pd.concat(frames).text
+        posts += part.read(Counter())
+    return pd.DataFrame(posts).text
 
 
 def mixed_texts(count):

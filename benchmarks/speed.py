@@ -24,9 +24,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from unittest import mock
 
-import comments
 import pandas as pd
 import ranking
 import store as stores
@@ -34,10 +32,8 @@ import throughput
 import torch
 from in_turns import timed
 
-from helpers.cleaning.authors import KEY_BYTES
 from helpers.core import paths
 from helpers.core.artifacts import make_folder
-from helpers.corpus.collection import CollectConfig, collect
 from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import open_store
 from helpers.training.loop import TrainingConfig, device_name, train
@@ -48,7 +44,6 @@ STEPS = {
     "projected": "Projected tables",
     "projected_bf16": "Projected tables, bf16",
 }
-FIELDS = ["author", "created_utc", "subreddit", "body", "id"]  # of a comment that are read
 COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "processor", "amount", "unit"]
 EMBED = (
     "from helpers import AuthorEncoder; AuthorEncoder.load('open-small').encode([['a first post']])"
@@ -247,40 +242,7 @@ def worker(steps: int, folder: str) -> None:
     print(json.dumps([pd.Series(began).diff().median(), losses]), flush=True)
 
 
-def end_to_end(repeats, count=50_000):
-    """Make a posts table of a Reddit dump, beside a loop that keeps five fields of each line.
-
-    Rates are those of one process, in MB and in lines of the dump.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "RC.ndjson"
-        comments.write(path, count)
-        ways = {"json.loads loop": partial(kept, path), "Posts table": partial(collected, path)}
-        table = rows("end to end", "bytes", ways, path.stat().st_size / 1e6, "MB", repeats)
-    return pd.concat([table, table.assign(size="lines", amount=count, unit="posts")])
-
-
-def kept(path):
-    """The five fields of every line of a dump, in a list."""
-    records = []
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            record = json.loads(line)
-            records.append([record[name] for name in FIELDS])
-    return records
-
-
-def collected(path):
-    """Collect a dump into a posts table in a temporary folder: read, clean, merge, write."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = {"AUTHORBOOK_OUTPUTS": folder, "AUTHORBOOK_PSEUDONYM_KEY": "00" * KEY_BYTES}
-        with mock.patch.dict(os.environ, place):
-            config = CollectConfig(source="pushshift", location=[str(path)])
-            collect(paths.Run("dump"), config, workers=1)
-
-
 COMPARISONS = {
-    "end-to-end": end_to_end,
     "training": training_step,
     "encoding": encoding,
     "ranking": ranked,

@@ -12,7 +12,7 @@ import torch.nn.functional as nnf
 from scipy import sparse
 
 from helpers.encoders.base import Encoder
-from helpers.sources import COLUMNS, open_source
+from helpers.sources import Post, open_source
 from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.tokens.store import TokenStore
 
@@ -77,16 +77,14 @@ def store_in_memory(
 
 
 def read_source(kind, location, **options):
-    """(all rows, drops) of a source."""
+    """(all rows, drops) of a source; the rows have no column of ids or names where none is."""
     drops = Counter()
-    frames = []
+    posts = []
     for part in open_source(kind, str(location), **options):
-        frames += part.read(drops)
-    rows = pd.DataFrame(columns=COLUMNS)
-    if frames:
-        rows = pd.concat(frames, ignore_index=True)
-    assert list(rows.columns[:4]) == COLUMNS
-    return rows, dict(drops)
+        posts += part.read(drops)
+    rows = pd.DataFrame(posts, columns=Post._fields)
+    missing = [name for name in ("id", "names") if not rows[name].any()]
+    return rows.drop(columns=missing), dict(drops)
 
 
 def labelled_vectors(seed, authors=5, samples=4, dim=6, dtype=torch.float64):

@@ -61,7 +61,9 @@ BUGS = [
         "frame[is_current == is_current]",
     ),
     Bug("core/results.py", "core/test_results.py", 'name != "split" for', 'name == "split" for'),
-    Bug("runs/stages.py", "runs", "(folder / name).is_file() for", "name for"),
+    Bug(
+        "runs/stages.py", "runs", "path.is_file() and path.stat", "not path.is_file() or path.stat"
+    ),
     Bug("runs/stages.py", "runs", "isdisjoint(stage.needs)", "issuperset(())"),
     Bug("runs/stages.py", "runs", "stage.record.unlink(missing_ok=True)", "stage.record.exists()"),
     Bug("runs/stages.py", "runs", "waiting.clear()", "waiting.copy()"),
@@ -76,7 +78,7 @@ BUGS = [
         "len(block) > MAX_SIGNATURE_LINES",
         "len(block) > 1",
     ),
-    Bug("cleaning/email_headers.py", "cleaning", 'value.replace(match[0], " ")', "value"),
+    Bug("sources/pipermail.py", "sources", 'value.replace(match[0], " ")', "value"),
     Bug(
         "cleaning/authors.py", "cleaning/test_authors.py", "if ID_WITH_CASE", "if not ID_WITH_CASE"
     ),

@@ -16,7 +16,6 @@ from tests.forks import Fork
 
 FOLDER = paths.ROOT / "benchmarks"
 SMALL = {
-    "end-to-end": {"count": 400},
     "training": {"sizes": ["toy"], "authors": 4, "samples": 2},
     "encoding": {"accounts": 3, "few": 1},
     "ranking": {"queries": 20, "targets": 50, "dimensions": 8},
@@ -92,7 +91,7 @@ def test_the_command_says_what_it_does_not_know_and_writes_what_it_measured(tmp_
     command = [sys.executable, FOLDER / "speed.py", "--out", table, "--repeats", "1"]
     wrong = Popen(tmp_path, [*command, "rankin"], {})
     _, errors = wrong.communicate()
-    assert wrong.returncode == 2 and "no comparison rankin: one of end-to-end" in errors
+    assert wrong.returncode == 2 and "no comparison rankin: one of training" in errors
     done = Popen(tmp_path, [*command, "start"], {})
     printed, errors = done.communicate()
     assert done.returncode == 0 and "first embedding" in printed, errors[-1000:]

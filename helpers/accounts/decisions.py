@@ -15,8 +15,8 @@ import pandas as pd
 
 from ..cleaning.authors import pseudonym_key, pseudonymiser
 from ..core.artifacts import folder_lock
-from ..core.escaping import unescape_formula
 from ..core.files import check_readable
+from ..core.messages import unescape_formula
 from ..corpus.posts_table import open_database
 from ..corpus.shared_texts import COLUMNS as TEXT_COLUMNS
 from ..corpus.shared_texts import pairs_with_same_texts

@@ -17,7 +17,7 @@ import torch
 from scipy.stats import hypergeom
 
 from ..cleaning.text import WORD
-from ..core.escaping import escape_html
+from ..core.messages import escape_html
 from ..core.names import label
 from ..encoders.lsa import WCCN, FrequentTokens, HourProfile
 from ..encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_bucket

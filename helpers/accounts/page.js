@@ -1,6 +1,6 @@
 "use strict";
 // Save what was decided about the pairs of this page as decisions.csv, which `authorbook` reads.
-// An apostrophe keeps a spreadsheet from computing a text, as helpers/core/escaping.py does.
+// An apostrophe keeps a spreadsheet from computing a text, as helpers/core/messages.py does.
 const formula = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 const plain = (text) => (formula.test(text) ? "'" + text : text);
 const quoted = (text) => '"' + plain(text).replaceAll('"', '""') + '"';

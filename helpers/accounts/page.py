@@ -18,8 +18,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, select_autoescape
 
 from ..core.artifacts import atomic_write, make_folder, write_json
-from ..core.escaping import without_formulas
-from ..core.messages import printable
+from ..core.messages import printable, without_formulas
 from ..core.paths import PROGRAM
 from ..core.progress import progress_bar
 from ..corpus.loss_lines import (

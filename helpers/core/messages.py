@@ -1,4 +1,4 @@
-"""What commands say: text that is safe on a terminal, and one sentence about any exception.
+"""What commands say: text that is safe where it is shown, and one sentence about any exception.
 
 The sentence tells which file, what is wrong with it, and what to do.
 
@@ -15,6 +15,7 @@ import traceback
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 
 from . import paths
@@ -35,6 +36,9 @@ OUT_OF_MEMORY = re.compile(
 FILE_IN_MESSAGE = re.compile(r"""(?<=["'])/[^"'\\\n]+""")  # the first full path in quotes
 DEFECT = "this is a defect of authorbook"
 TRACEBACK = "traceback.txt"  # in the outputs folder, of the last error that nobody foresaw
+# What a spreadsheet takes for a formula, by its first letter (OWASP, CSV injection). An apostrophe
+# before it makes it a text; one more is put before texts that begin with both already.
+FORMULA = r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 CUT = (EOFError, zlib.error, lzma.LZMAError)  # of a compressed file that ends early or is changed
 
 
@@ -195,6 +199,32 @@ def printable(text: object) -> str:
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in str(text)
     )
+
+
+def escape_html(text: object) -> str:
+    """Escape a text, so that a figure shows its HTML and its formulas as plain text.
+
+    Dollar signs are escaped too, because a page with MathJax would typeset what is between two of
+    them, and could make links of it. Quotes are not: plotly would show "&quot;" literally, and no
+    figure puts text into an attribute.
+    """
+    return escape(str(text), quote=False).replace("$", "&#36;")
+
+
+def without_formulas(table: "pd.DataFrame") -> "pd.DataFrame":  # noqa: F821
+    """Return a table, to be written for people, with an apostrophe before texts that are formulas.
+
+    Parameters
+    ----------
+    table : DataFrame
+        whose column names are ours; other values than texts stay
+    """
+    return table.replace(f"^({FORMULA})", r"'\1", regex=True)
+
+
+def unescape_formula(text: str) -> str:
+    """Return the text of which :func:`without_formulas` made this one; other texts stay."""
+    return re.sub(f"^'({FORMULA})", r"\1", text)
 
 
 def run_command(command: Callable[[], object]) -> int:

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections import Counter
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,11 @@ from ..core.paths import Run
 from . import personal_names
 from .loss_lines import loss_lines, nothing_left, placeholder_names
 from .merge import MergeSettings, merge
-from .posts_table import SCHEMA, corpus_statistics
+from .posts_table import SCHEMA, corpus_statistics, open_database
 from .workers import run_by_daft, run_jobs
 
 VERSION = 14  # raised when the same settings give another posts table
+BATCH_POSTS = 2000  # posts in memory at a time: each may have 20,000 characters
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
@@ -70,7 +72,8 @@ class CollectConfig(Config):
     ----------
     source, location, options : kind, location and options of :func:`helpers.sources.open_source`
     columns : the option ``columns`` of the source; left out where empty
-    raw : True: texts are only normalised (Unicode), not cleaned, and names are not collected
+    raw : True: texts stay as the source reads them, but for normalised Unicode; names are not
+        collected
     pseudonymise : True: authors become pseudonyms, except those of the sources in INVENTED
     min_chars : posts with fewer characters after cleaning are dropped
     max_chars : posts with more characters are cut
@@ -117,7 +120,6 @@ def collect(
     memory_limit: str = "2GB",
     workers: int = 2,
     engine: str = "duckdb",
-    quiet: bool = False,
 ) -> dict:
     """Write the posts of a source to ``posts.parquet`` of a run; return the data card.
 
@@ -136,8 +138,6 @@ def collect(
         with all processors instead.
     engine
         One of ENGINES, which says who reads the parts; all write the same bytes.
-    quiet
-        Whether nothing is printed about dropped rows.
 
     Returns
     -------
@@ -157,16 +157,15 @@ def collect(
     """
     with folder_lock(run.folder):
         card = _collect(run, config, memory_limit, workers, engine)
-    if not quiet:
-        for line in loss_lines(card, config.location, config.columns):
-            print(line)
+    for line in loss_lines(card, config.location, config.columns):
+        print(line)
     return card
 
 
 def _collect(run, config, memory_limit, workers, engine):
     """Do what :func:`collect` does, in whose folder nobody else is at work."""
     options = config.options | ({"columns": config.columns} if config.columns else {})
-    parts = sources.open_source(config.source, config.location, raw=config.raw, **options)
+    parts = sources.open_source(config.source, config.location, **options)
     key = None
     if config.pseudonymise and config.source not in sources.INVENTED:
         key = pseudonym_key()
@@ -182,16 +181,16 @@ def _collect(run, config, memory_limit, workers, engine):
         note(run.data_card, posts)
         return read_json(run.data_card)
 
-    run_all = partial(ENGINES[engine], workers=workers)
     read_part = partial(_read_part, config=config, origin=origin, key=key)
     total = _new_tally()
-    for record in run_all(read_part, list(zip(parts, files, strict=True))):
+    for record in ENGINES[engine](read_part, list(zip(parts, files, strict=True)), workers):
         for kind, counter in total.items():
             counter.update(record[kind])
     joined = joined_names(total["authors"])
     total["counts"]["note_name_forms"] = len(joined)
     rules = config.model_dump(include=MERGE_RULES)
-    settings = MergeSettings(**rules, names=_names_to_mask(total, files, run_all))
+    with open_database(folder / "names", memory_limit, workers) as connection:
+        settings = MergeSettings(**rules, names=_names_to_mask(total, files, connection))
     if key is None:
         settings.shown_names.update((author_name(name), joined[name]) for name in joined)
     merged = merge(files, posts, settings, folder / "merge", memory_limit, workers)
@@ -224,16 +223,12 @@ def _remove_leftovers(folder, files):
             path.unlink()
 
 
-def _names_to_mask(total, files, run_all):
+def _names_to_mask(total, files, connection):
     """Return the names to mask in all posts, see :mod:`helpers.corpus.personal_names`."""
     names = personal_names.words_of_names(total["people"], total["heard"])
     name_words = sorted(set().union(*names.values()))
-    count_letter_case = partial(personal_names.count_letter_case, name_words)
-    letter_case = run_all(count_letter_case, [(file,) for file in files])
-    hidden = personal_names.names_to_mask(names, total["heard"], letter_case)
-    for path in letter_case:
-        Path(path).unlink()
-    return hidden
+    letter_case = personal_names.count_letter_case(connection, name_words, files)
+    return personal_names.names_to_mask(names, total["heard"], letter_case)
 
 
 def _account(read_counts, merge_counts):
@@ -289,11 +284,12 @@ def _read_part(part, file, *, config, origin, key):
         atomic_write(file) as temporary,
         pq.ParquetWriter(temporary, PART, compression="zstd") as writer,
     ):
-        for frame in part.read(source_counts):
-            counts["rows_read"] += len(frame)
+        posts = part.read(source_counts)
+        while batch := list(islice(posts, BATCH_POSTS)):
+            counts["rows_read"] += len(batch)
             if not config.raw:
-                tally["people"].update(_people(frame))
-            rows = _clean_rows(frame, config, key, tally)
+                tally["people"].update(_people(batch))
+            rows = _clean_rows(batch, config, key, tally)
             if rows:
                 writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART))
     write_checksum(file)
@@ -305,38 +301,34 @@ def _read_part(part, file, *, config, origin, key):
     return read_json(record)
 
 
-def _people(frame):
-    """Return the names of the authors of a frame, and those in headers and mentions."""
-    names = set(frame["author"])
-    if "names" in frame:
-        names.update("\n".join(frame["names"]).split("\n"))
+def _people(posts):
+    """Return the names of the authors of posts, and those in headers and mentions."""
+    names = {post.author for post in posts}
+    names.update("\n".join(post.names for post in posts).split("\n"))
     return {author_name(name) for name in names} - {""}
 
 
-def _clean_rows(frame, config, key, tally):
-    """Return the cleaned posts of a frame as rows of PART; add to the tally in place."""
+def _clean_rows(posts, config, key, tally):
+    """Return cleaned posts as rows of PART; add to the tally in place."""
     pseudonym = pseudonymiser(key)
-    # pseudonymised posts have no ids: an id of a public archive would lead back to the name
-    ids = [None] * len(frame)
-    if key is None and "id" in frame:
-        ids = frame["id"].to_numpy(object, na_value=None)
-    columns = [frame[column].tolist() for column in sources.COLUMNS]
     rows = []
-    for source_name, second, topic, text, post_id in zip(*columns, ids, strict=True):
-        author = author_name(source_name)
-        reason = _drop_reason(author, topic)
+    for post in posts:
+        author = author_name(post.author)
+        reason = _drop_reason(author, post.topic)
         if reason:
             tally["counts"][reason] += 1
             if reason == "placeholder_author":
                 tally["placeholders"][author] += 1
             continue
-        text, was_cut = _clean_text(text, author, config, tally["heard"])
+        text, was_cut = _clean_text(post.text, author, config, tally["heard"])
         if len(text) < config.min_chars:
             tally["counts"]["short"] += 1
             continue
         tally["counts"]["truncated"] += was_cut
-        tally["authors"][source_name] += 1
-        rows.append((pseudonym(source_name), second, topic, text, post_id))
+        tally["authors"][post.author] += 1
+        # pseudonymised posts have no ids: an id of a public archive would lead back to the name
+        post_id = post.id if key is None else None
+        rows.append((pseudonym(post.author), post.time, post.topic, text, post_id))
     return rows
 
 

@@ -11,7 +11,6 @@ from ..sources import table
 
 MAX_SILENT_SHARE = 0.05  # of the rows; a reason that dropped more is said
 DROPPED = "dropped_"  # begins the names of a data card's counts of dropped rows
-OTHER_VALUE = "dropped_other_value"  # rows that were not asked for
 # said however few there are: with them more may be lost than is counted
 TRUNCATED_FILE = "dropped_truncated_file"
 BROKEN_ROW = "dropped_broken_row"
@@ -60,7 +59,7 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
     columns : dict
         of a table: column of the posts table -> column of the file; a missing one has the same name
     """
-    n_rows = card["rows_read"] - card.get(OTHER_VALUE, 0)
+    n_rows = card["rows_read"]
     lines = []
     for name, number in card.items():
         if name == TRUNCATED_FILE:
@@ -88,9 +87,7 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
 
 def _is_large_loss(name, number, n_rows):
     """Return whether an entry of a data card is a reason that dropped many of the rows."""
-    if not name.startswith(DROPPED) or name == OTHER_VALUE:
-        return False
-    return number > MAX_SILENT_SHARE * n_rows
+    return name.startswith(DROPPED) and number > MAX_SILENT_SHARE * n_rows
 
 
 def nothing_left(card: dict, location: str | list[str], columns: dict) -> str:
@@ -103,8 +100,6 @@ def nothing_left(card: dict, location: str | list[str], columns: dict) -> str:
     """
     place = card["location"] or card["source"]
     n_rows = card["rows_read"]
-    if n_rows and n_rows == card.get(OTHER_VALUE):
-        return f"nothing is left of {n_rows:,} posts of {place}: none has the value asked for"
     if n_rows:
         lines = " ".join(loss_lines(card, location, columns))
         return f"nothing is left of {n_rows:,} posts of {place}: {lines}"

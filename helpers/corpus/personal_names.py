@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from ..cleaning.salutations import PERSON
 from ..cleaning.text import EVERYDAY
@@ -87,39 +87,41 @@ def words_of_names(people: Iterable[str], salutations: Counter) -> dict[str, tup
     return {name: tuple(LETTERS.findall(name.lower()))[:MAX_NAME_WORDS] for name in names}
 
 
-def count_letter_case(words: list[str], part: Path) -> str:
-    """Count, for each word, how often a part of the corpus writes it in lower case and otherwise.
+def count_letter_case(
+    connection: DuckDBPyConnection, words: list[str], parts: list[Path]
+) -> list[tuple[str, int, int]]:
+    """Count how often a corpus writes words in lower case and otherwise.
 
     Parameters
     ----------
+    connection : DuckDBPyConnection
+        does the work
     words : list of str
         Words in lower case.
-    part
-        Path of a Parquet file with a column ``text``.
+    parts : list of Path
+        Parquet files with a column ``text``.
 
     Returns
     -------
-    str, path of a Parquet file beside the part with columns ``name`` (the word), ``low`` and
-    ``high`` (its uses in lower case and other uses; a word without uses has no row).
+    list of word, uses in lower case, other uses; a word without uses in lower case is left out.
     """
-    table = str(part.with_suffix(".words"))
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.register("name_words", pa.table({"word": pa.array(words, pa.string())}))
-        connection.sql(
-            """
-            WITH words AS (
-                SELECT unnest(regexp_extract_all(text, $word, 1)) AS word
-                FROM read_parquet($part))
-            SELECT lower(word) AS name, count(*) FILTER (word = name) AS low,
-                   count(*) FILTER (word != name) AS high
-            FROM words WHERE name IN (FROM name_words) GROUP BY 1""",
-            params={"part": str(part), "word": COUNTED_WORD},
-        ).write_parquet(table)
-    return table
+    connection.register("name_words", pa.table({"word": pa.array(words, pa.string())}))
+    return connection.execute(
+        """
+        WITH words AS (
+            SELECT unnest(regexp_extract_all(text, $word, 1)) AS word
+            FROM read_parquet($parts)),
+        uses AS (SELECT word, lower(word) AS name FROM words)
+        SELECT name, count(*) FILTER (word = name) AS low, count(*) FILTER (word != name) AS high
+        FROM uses WHERE name IN (FROM name_words) GROUP BY name HAVING low > 0""",
+        {"parts": [str(part) for part in parts], "word": COUNTED_WORD},
+    ).fetchall()
 
 
 def names_to_mask(
-    names: dict[str, tuple[str, ...]], salutations: Counter, letter_case: list[str]
+    names: dict[str, tuple[str, ...]],
+    salutations: Counter,
+    letter_case: list[tuple[str, int, int]],
 ) -> MaskedNames:
     """Return the names to mask, as words in lower case, and whether each must be capitalised.
 
@@ -136,21 +138,16 @@ def names_to_mask(
         Words of each name, see :func:`words_of_names`.
     salutations : Counter
         How often each name is greeted or signed with.
-    letter_case : list of str
-        Files of :func:`count_letter_case` for the words of names, one per part.
+    letter_case : list of tuple
+        Counts of :func:`count_letter_case` for the words of names.
     """
     salutation_words = Counter()  # capitalised uses that count_letter_case missed: masked by then
     for name, count in salutations.items():
         salutation_words.update(dict.fromkeys(names.get(name, ()), count))
-    rows = duckdb.execute(
-        """SELECT name, sum(low)::BIGINT, sum(high)::BIGINT FROM read_parquet(?)
-           GROUP BY name HAVING sum(low) > 0""",
-        [letter_case],
-    ).fetchall()
     common_words = set(EVERYDAY)
     frequent_words = set(EVERYDAY)
     lower_case = Counter()
-    for word, low, high in rows:
+    for word, low, high in letter_case:
         lower_case[word] = low
         if low > MAX_LOWER_CASE * (high + salutation_words[word]):
             common_words.add(word)

@@ -97,7 +97,6 @@ def write_posts(
     query: str,
     target: Path,
     values: Sequence = (),
-    is_sorted: bool = False,
 ) -> int:
     """Write the posts that a query selects, sorted, and their checksum; return their number.
 
@@ -116,8 +115,6 @@ def write_posts(
         Path of the file, which is written whole or not at all.
     values
         Values of the query's ``?``.
-    is_sorted : bool
-        Whether the query already yields posts in the order of SORTED_BY; then they are not sorted.
     """
     relation = connection.sql(f"FROM ({query})", params=values)
     types = dict(zip(relation.columns, relation.types, strict=True))
@@ -125,9 +122,8 @@ def write_posts(
     columns = ", ".join(schema.names)
     if str(types["time"]) != "BIGINT":
         columns = columns.replace("time", "epoch(time)::BIGINT AS time")
-    rows = f"SELECT {columns} FROM ({query})"
-    if not is_sorted:
-        rows += " ORDER BY " + ", ".join(name for name in SORTED_BY if name in types)
+    order = ", ".join(name for name in SORTED_BY if name in types)
+    rows = f"SELECT {columns} FROM ({query}) ORDER BY {order}"
 
     posts = 0
     waiting = schema.empty_table()

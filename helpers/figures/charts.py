@@ -14,7 +14,7 @@ import plotly.express as px
 import plotly.graph_objects as go
 from sklearn.metrics import roc_auc_score
 
-from ..core.escaping import escape_html
+from ..core.messages import escape_html
 from ..core.names import label
 from ..core.results import INTERVAL, LOWER_IS_BETTER, best_row, format_interval, select_results
 from .style import (

@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.express as px
 import plotly.graph_objects as go
 
-from ..core.escaping import escape_html
+from ..core.messages import escape_html
 from ..core.names import label
 from .style import COLOURS, DARK, html_label, html_name, name_panels, set_title
 

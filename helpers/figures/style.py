@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from ..core.escaping import escape_html
+from ..core.messages import escape_html
 from ..core.names import label
 
 COLOURS = [

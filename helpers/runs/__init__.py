@@ -11,7 +11,7 @@ __getattr__, __dir__ = front_door(
     __name__,
     {
         "..core.artifacts": ["fingerprint_of", "read_json"],
-        "..core.escaping": ["escape_html"],
+        "..core.messages": ["escape_html"],
         "..core.names": ["describe", "distinct", "label", "name_of", "short_name", "system_of"],
         "..core.parameters": ["file_name", "memory_size", "row_title", "start", "unknown"],
         "..core.paths": ["NOTEBOOKS", "ROOT", "Run", "resolve", "slug"],

@@ -58,7 +58,6 @@ def build_report(
     out: str | Path,
     title: str,
     intro_html: str = "",
-    beside: dict[str, str] | None = None,
 ) -> Path:
     """Write executed notebooks to one HTML file and return its path.
 
@@ -72,10 +71,7 @@ def build_report(
     title : str
         title of the page
     intro_html : str
-        trusted HTML at the top of the page
-    beside : dict or None
-        for a set of pages with one notebook each: stem of every notebook -> its title. Contents and
-        links then lead to ``<stem>.html``
+        trusted HTML at the top of the page; without it, cells show their code unfolded
 
     Raises
     ------
@@ -83,9 +79,6 @@ def build_report(
         where a notebook is damaged
     """
     keys = {path: re.sub(r"\W", "-", path.stem) for path in notebooks}
-    addresses = {path.stem: f"#{key}" for path, key in keys.items()}
-    if beside:
-        addresses = {stem: f"{stem}.html" for stem in beside}
     resources = {"metadata": {"path": str(paths.NOTEBOOKS)}}
 
     figures = []
@@ -98,12 +91,12 @@ def build_report(
             if "outputs" in cell:
                 _prepare(cell, figures)
         body, _ = _exporter().from_notebook_node(book, resources=resources)
-        for stem, address in addresses.items():
-            body = body.replace(f'<a href="{stem}.ipynb">', f'<a href="{address}">')
+        for notebook, anchor in keys.items():
+            body = body.replace(f'<a href="{notebook.stem}.ipynb">', f'<a href="#{anchor}">')
         body = LINK_TO_NOTEBOOK.sub(r"\1", body)  # of notebooks that are not shown
         books.append({"stem": path.stem, "key": key, "title": _title(book), "body": body})
     with atomic_write(out) as partial:
-        page = _page(figures, title=title, intro=intro_html, books=books, beside=beside)
+        page = _page(figures, title=title, intro=intro_html, books=books)
         partial.write_text(page, encoding="utf-8")
     return Path(out)
 

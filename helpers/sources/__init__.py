@@ -1,24 +1,12 @@
-"""Sources: each module reads the archives of one format and yields rows of the posts table.
+"""Sources: each module reads the archives of one format and yields posts.
 
 A source counts the reason of every record that it drops. It removes only what its format adds to a
 text (markup, quotes), and it neither splits nor numbers authors.
 
-A source offers ``parts(location, *, raw=False, **options) -> list[Part]``. An interrupted run
-resumes at a part: its posts are written whole or not at all. Reading a part yields frames with the
-columns of the posts table:
-
-=======  ===========================================================================
-author   text, as the source writes the name, see :mod:`helpers.cleaning.authors`
-time     int64, seconds since 1970-01-01 UTC
-topic    text: stream, list, subreddit ...
-text     text, the format's own markup and quotes removed unless ``raw``
-id       optional text
-names    optional text: the display names that headers and mentions hold, one per line
-=======  ===========================================================================
-
-Every raw record is either yielded or counted in ``drops[reason]``. A reason that begins with
-"note_" counts records that are kept. To add a source, add a module to this folder and its name to
-SOURCES.
+A source offers ``parts(location, **options) -> list[Part]``. An interrupted run
+resumes at a part: its posts are written whole or not at all. Every raw record is either yielded or
+counted in ``drops[reason]``. A reason that begins with "note_" counts records that are kept. To add
+a source, add a module to this folder and its name to SOURCES.
 """
 
 import os
@@ -27,10 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
-
-import pandas as pd
+from typing import NamedTuple
 
 from ..cleaning.authors import escape_surrogates
 from ..core import paths
@@ -56,7 +42,33 @@ SOURCES = (
 INVENTED = ("demo",)
 # sources in whose archives one name is not the same author: invented people, numbers of authors
 NAMED_BY_ARCHIVE = (*INVENTED, "mud")
-FRAME_ROWS = 2000  # most rows of one frame: a text may have 20,000 characters
+
+
+class Post(NamedTuple):
+    """A post as a source reads it.
+
+    Attributes
+    ----------
+    author : str
+        as the source writes the name, see :mod:`helpers.cleaning.authors`
+    time : int
+        seconds since 1970-01-01 UTC
+    topic : str
+        stream, list, subreddit ...
+    text : str
+        the format's own markup and quotes removed
+    id : str or None
+        of the post, where the source has one
+    names : str
+        the display names that headers and mentions hold, one per line
+    """
+
+    author: str
+    time: int
+    topic: str
+    text: str
+    id: str | None = None
+    names: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,17 +79,38 @@ class Part:
     ----------
     name : str
         unique within the source and stable from run to run
-    read : function
-        called with a Counter, to which it adds the number of dropped records by reason; yields
-        frames of at most 50,000 rows
+    rows : function
+        called with a Counter of drops by reason, yields per record either the values of a
+        :class:`Post`, of which the last ones may be missing, or the reason (str) of its drop; it
+        adds to the Counter what no row stands for
     stamp : str
         hash of the part's files; when it changes, the part is read again, see
         :func:`helpers.core.artifacts.file_stats_fingerprint`
     """
 
     name: str
-    read: Callable[[Counter], Iterator[pd.DataFrame]]
+    rows: Callable[[Counter], Iterable[tuple | str]]
     stamp: str = ""
+
+    def read(self, drops: Counter) -> Iterator[Post]:
+        """Yield the posts; count the dropped records by reason.
+
+        A post whose author, topic or text is blank is dropped as "empty". Lone surrogates of an
+        author or a topic become escapes, so that two of them stay apart.
+
+        Parameters
+        ----------
+        drops : Counter
+            number of dropped records by reason, increased in place
+        """
+        for row in self.rows(drops):
+            if isinstance(row, str):
+                drops[row] += 1
+            elif all(row[column].strip() for column in (0, 2, 3)):
+                author, second, topic, *extras = row
+                yield Post(escape_surrogates(author), second, escape_surrogates(topic), *extras)
+            else:
+                drops["empty"] += 1
 
 
 def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
@@ -101,7 +134,7 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")
     opener = import_module(f".{kind}", __package__).parts
-    defaults = opener.__kwdefaults__
+    defaults = opener.__kwdefaults__ or {}
     message = unknown(options, defaults, f"option of source {kind!r}")
     if message:
         raise ValueError(message)
@@ -204,21 +237,6 @@ def source_files(
     return by_name
 
 
-def row_part(name: str, rows: Callable[[Counter], Iterable[tuple | str]], stamp: str = "") -> Part:
-    """Return a part whose posts come one by one.
-
-    Parameters
-    ----------
-    name : str
-        name of the part
-    rows : function
-        called with a Counter of drops, yields what :func:`as_frames` takes
-    stamp : str
-        hash of the part's files, see :class:`Part`
-    """
-    return Part(name, lambda drops: as_frames(rows(drops), drops), stamp)
-
-
 def file_parts(
     files: dict[str, Path], rows: Callable[[Path, Counter], Iterable[tuple | str]]
 ) -> list[Part]:
@@ -229,41 +247,9 @@ def file_parts(
     files : dict of str to Path
         file of each part, by the part's name
     rows : function
-        called with the path and a Counter of drops, yields what :func:`as_frames` takes
+        called with the path and a Counter of drops, yields the rows of a :class:`Part`
     """
     return [
-        row_part(name, partial(rows, path), file_stats_fingerprint(path))
+        Part(name, partial(rows, path), file_stats_fingerprint(path))
         for name, path in files.items()
     ]
-
-
-def as_frames(rows: Iterable[tuple | str], drops: Counter) -> Iterator[pd.DataFrame]:
-    """Yield posts as frames; count the dropped records by reason.
-
-    A post whose author, topic or text is blank is dropped as "empty". Lone surrogates of an author
-    or a topic become escapes, so that two of them stay apart. Without posts there is no frame.
-
-    Parameters
-    ----------
-    rows : iterable
-        per record either the values of COLUMNS, then optionally an id and names, or the reason
-        (str) why it is dropped; all posts have equally many values
-    drops : Counter
-        number of dropped records by reason, increased in place
-    """
-    posts = _posts(rows, drops)
-    while frame_rows := list(islice(posts, FRAME_ROWS)):
-        columns = [*COLUMNS, "id", "names"][: len(frame_rows[0])]
-        yield pd.DataFrame(frame_rows, columns=columns).astype({"time": "int64"})
-
-
-def _posts(rows, drops):
-    """Yield the rows that are posts; count the other rows by reason, blank posts as empty."""
-    for row in rows:
-        if isinstance(row, str):
-            drops[row] += 1
-        elif all(row[column].strip() for column in (0, 2, 3)):
-            author, second, topic, *extras = row
-            yield escape_surrogates(author), second, escape_surrogates(topic), *extras
-        else:
-            drops["empty"] += 1

@@ -7,7 +7,6 @@ be counted as broken_json, so use the 5-core files of 2014.
 """
 
 import re
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -32,7 +31,7 @@ class Review(msgspec.Struct, gc=False):
     asin: object = None
 
 
-def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
+def parts(location: str | list[str]) -> list[Part]:
     """Return one part per file; the topic is the category, the id the product or None.
 
     Drops counted: broken_json, truncated_file, bad_review (author or text is missing or no
@@ -45,15 +44,13 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         a file or a folder (searched recursively; product files, "meta_...", are not read), plain or
         compressed. The category is the file's name without its endings, "reviews_", and the "_5"
         of the 5-core files.
-    raw : bool
-        keep HTML line breaks, which otherwise become newlines
 
     Raises
     ------
     ValueError
         A location is missing, or two files have the same name.
     """
-    return file_parts(source_files("amazon", location, _has_reviews), partial(_rows, raw=raw))
+    return file_parts(source_files("amazon", location, _has_reviews), _rows)
 
 
 def category(path: Path) -> str:
@@ -67,14 +64,14 @@ def _has_reviews(path):
     return JSON_LINES.search(path.name) and not path.name.startswith("meta_")
 
 
-def _rows(path, drops, raw):
+def _rows(path, drops):
     """Yield a post, or the reason of its drop, for each review of a file."""
     topic = category(path)
     for review in json_records(path, Review, drops, "bad_review"):
-        yield _row(review, topic, raw)
+        yield _row(review, topic)
 
 
-def _row(review, topic, raw):
+def _row(review, topic):
     """Return the values of the post that a review is, or the reason why it is dropped."""
     author = review.reviewerID
     text = review.reviewText
@@ -90,9 +87,8 @@ def _row(review, topic, raw):
         return "bad_review"
     if type(time) not in (int, float) or not EARLIEST * units <= time <= LATEST * units:
         return "bad_time"
-    if not raw:
-        text = LINE_BREAK.sub("\n", text)
+    text = normalise_unicode(LINE_BREAK.sub("\n", text))
     product = None
     if isinstance(review.asin, str):
         product = normalise_unicode(review.asin)
-    return author, int(time // units), topic, normalise_unicode(text), product
+    return author, int(time // units), topic, text, product

@@ -36,7 +36,7 @@ import pandas as pd
 
 from ..core.artifacts import atomic_write
 from ..core.parameters import check
-from . import Part, row_part
+from . import Part
 from .demo_writer import CHOICES, LEXICON, PAIRS, TOPICS, TRAITS, Writer
 
 START = 1_640_995_200  # 2022-01-01 UTC, in seconds
@@ -58,7 +58,6 @@ CSV_SEED = 5
 def parts(
     location: str | list[str] = "",
     *,
-    raw: bool = False,
     seed: int = 0,
     authors: int = 1200,
     posts: int = 80_000,
@@ -71,8 +70,6 @@ def parts(
     ----------
     location : str
         must be empty: nothing is read
-    raw : bool
-        ignored: the posts hold no markup or quotes to remove
     seed : int
         seed of all random numbers
     authors : int
@@ -107,7 +104,7 @@ def parts(
     for numbers in np.array_split(np.arange(authors), min(PARTS, authors)):
         name = f"authors-{numbers[0] + 1:04d}-{numbers[-1] + 1:04d}"
         rows = partial(_rows, numbers.tolist(), ends, hostile_posts, (seed, topics, topic_giveaway))
-        demo_parts.append(row_part(name, rows))
+        demo_parts.append(Part(name, rows))
     return demo_parts
 
 
@@ -167,10 +164,10 @@ def write_demo_csv(
     accounts, posts : int
         number of authors and total number of posts of the demo corpus
     """
-    frames = []
+    rows = []
     for part in parts(seed=CSV_SEED, authors=accounts, posts=posts):
-        frames.extend(part.read(Counter()))
-    frame = pd.concat(frames, ignore_index=True)
+        rows += part.read(Counter())
+    frame = pd.DataFrame(rows)[list(CSV_COLUMNS)]
     is_evader = frame.author == evader
     is_late = frame.time > frame.time[is_evader].median()
     frame.loc[is_evader & is_late, "author"] = "newcomer"

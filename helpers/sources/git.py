@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..cleaning.code_lines import NAMED_PERSON, without_trailers
 from ..cleaning.text import is_bot, normalise_unicode
-from . import Part, as_list, existing_path, row_part
+from . import Part, as_list, existing_path
 from .table_columns import EARLIEST, LATEST
 
 # fields of a commit, as `git log --format` names them
@@ -31,6 +31,8 @@ FIELDS = {
 # settings of a repository could start programs or use the network
 SAFE = ["-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-c", "log.showSignature=false"]
 SAFE_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_PAGER": "cat"}
+# folders in a topic, beside the project
+TOPIC_FOLDERS = 2
 LOG = ["log", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--encoding=UTF-8"]
 
 # where another commit was copied from: "(cherry picked from commit 0a1b)", "backported from ..."
@@ -38,7 +40,7 @@ COPIED = re.compile(r"^[ \t]*\(?(?:cherry[- ]picked|back-?ported) from\b", re.I 
 REVERTED = re.compile(r"^[ \t]*(?:revert\b|this reverts commit\b)", re.I | re.M)
 
 
-def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> list[Part]:
+def parts(location: str | list[str]) -> list[Part]:
     """Return one part per repository; the posts are the messages of its commits.
 
     The author is the address in lower case, the topic the project and the folder in which most
@@ -52,20 +54,14 @@ def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> li
     ----------
     location : str or list of str
         folders of repositories, as ``git clone`` makes them, bare or not
-    depth : int
-        number of folders in a topic, beside the project; 0 for the project alone
-    raw : bool
-        keep the whole message
 
     Raises
     ------
     ValueError
         A location is no repository or has no commit, two have the same name, or git is missing.
     """
-    if not 0 <= depth <= 9:
-        raise ValueError(f"git: depth is {depth}: a number from 0 to 9")
     return [
-        row_part(name, partial(_rows, name, root, depth, raw), _head(root))
+        Part(name, partial(_rows, name, root), _head(root))
         for name, root in repositories(location).items()
     ]
 
@@ -125,17 +121,16 @@ def commits(root: Path) -> Iterator[dict]:
         yield dict(zip(FIELDS, values)) | {"files": list(filter(None, files))}
 
 
-def _rows(project, root, depth, raw, drops):
+def _rows(project, root, drops):
     """Yield a post, or the reason of its drop, for each commit of a repository."""
     for commit in commits(root):
-        yield _row(commit, project, depth, raw, drops)
+        yield _row(commit, project)
 
 
-def _row(commit, project, depth, raw, drops):
+def _row(commit, project):
     """Return the values of the post that a commit is, or the reason why it is dropped."""
     address = address_of(commit["address"])
-    message = commit["message"]
-    subject, _, body = message.strip().partition("\n")
+    subject, _, body = commit["message"].strip().partition("\n")
     if len(commit["parents"].split()) > 1:
         return "merge"
     if "@" not in address:
@@ -149,15 +144,14 @@ def _row(commit, project, depth, raw, drops):
     time = int(commit["time"]) if re.fullmatch(r"\d{1,12}", commit["time"]) else -1
     if not EARLIEST <= time <= LATEST:
         return "bad_time"
-    text = message if raw else without_trailers(body)
-    topic = _topic(project, commit["files"], depth)
+    topic = _topic(project, commit["files"])
     names = normalise_unicode("\n".join([commit["name"], *NAMED_PERSON.findall(body)]))
-    return address, time, topic, text, None, names
+    return address, time, topic, without_trailers(body), None, names
 
 
-def _topic(project, files, depth):
-    """Return the project and the folder, ``depth`` levels deep, that holds most of the files."""
-    folders = ["/".join(file.split("/")[:-1][:depth]) for file in files]
+def _topic(project, files):
+    """Return the project and the folder, TOPIC_FOLDERS deep, that holds most of the files."""
+    folders = ["/".join(file.split("/")[:-1][:TOPIC_FOLDERS]) for file in files]
     if not folders:
         return project
     ((folder, _),) = Counter(sorted(folders)).most_common(1)

@@ -65,7 +65,6 @@ def parts(
     pieces: str = "",
     epoch: str = "2015-07-01",
     in_order: list[str] | None = None,
-    raw: bool = False,
 ) -> list[Part]:
     """Return one part per file.
 
@@ -86,8 +85,6 @@ def parts(
     in_order : list of str
         names of all files, the earliest first: posts of each file are dated FILE_WEEKS after those
         of the file before, so that a record of up to that many posts ends before it
-    raw : bool
-        ignored: subwords have no markup to remove
 
     Raises
     ------

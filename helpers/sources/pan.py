@@ -20,7 +20,7 @@ from ..cleaning.text import normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from ..core.files import check_readable
 from ..core.parameters import unknown
-from . import Part, as_list, existing_path, row_part, source_files
+from . import Part, as_list, existing_path, source_files
 from .csv_and_json_lines import json_records
 
 # "pairs.jsonl" and "name.jsonl.gz", but no "truth.jsonl" or "name-answers.jsonl"
@@ -48,9 +48,7 @@ class Truth(msgspec.Struct):
             raise ValueError("same contradicts the authors")
 
 
-def parts(
-    location: str | list[str], *, keep_repeats: str | list[str] | None = None, raw: bool = False
-) -> list[Part]:
+def parts(location: str | list[str], *, keep_repeats: str | list[str] | None = None) -> list[Part]:
     """Return one part per file of pairs.
 
     A text's topic is its fandom, its id "<file>/<pair>/a" or "<file>/<pair>/b".
@@ -70,8 +68,6 @@ def parts(
     keep_repeats : str or list of str
         names of files or folders of ``location`` in which a text stays in each of its pairs. The
         collection must keep copies, too
-    raw : bool
-        ignored: the texts have no markup to remove
 
     Raises
     ------
@@ -96,7 +92,7 @@ def parts(
             truth_path = pan_truth_path(path)
             rows = partial(_rows, path, truth_path, file_name, root.name in keep_repeats)
             stamp = file_stats_fingerprint(path) + file_stats_fingerprint(truth_path)
-            pan_parts.append(row_part(file_name, rows, stamp))
+            pan_parts.append(Part(file_name, rows, stamp))
     return pan_parts
 
 

@@ -12,6 +12,7 @@ from hashlib import md5
 
 import msgspec
 
+from ..cleaning.code_lines import without_blocks
 from ..cleaning.text import is_bot, normalise_unicode
 from ..core.files import OPENERS
 from . import Part, file_parts, source_files
@@ -22,9 +23,6 @@ SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")
 SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # dumps of titles and links, not comments
 DELETED = ("[deleted]", "[removed]")  # in place of an author or a text
 OPENING = 1_119_484_800  # 2005-06-23, when Reddit opened, in seconds UTC
-# "- item" and "2. item"
-LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
-CODE_INDENT = ("    ", "\t")
 
 
 class Comment(msgspec.Struct, gc=False):
@@ -37,7 +35,7 @@ class Comment(msgspec.Struct, gc=False):
     id: str | None = None
 
 
-def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -> list[Part]:
+def parts(location: str | list[str], *, share: float = 1.0) -> list[Part]:
     """Return one part per file.
 
     A compressed file can only be read from its start, so an interrupted month is read again whole.
@@ -55,8 +53,6 @@ def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -
         a file or a folder (searched recursively for ``.zst``, ``.bz2``, ``.xz``, ``.gz``,
         ``.ndjson``, ``.jsonl``, ``.json`` and for ``RC_YYYY-MM`` without suffix; files of
         submissions, ``RS_``, are left out)
-    raw : bool
-        keep quotes, code and spoiler marks
     share : float
         share of the comments to keep, in (0, 1], chosen by a hash of their ids (sawatphol2022 keeps
         0.1)
@@ -69,16 +65,16 @@ def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -
     if not 0 < share <= 1:
         raise ValueError(f"pushshift: share is {share}: it must be above 0, and 1 at most")
     files = source_files("pushshift", location, _is_dump)
-    return file_parts(files, partial(_rows, raw=raw, share=share))
+    return file_parts(files, partial(_rows, share=share))
 
 
-def _rows(path, drops, raw, share):
+def _rows(path, drops, share):
     """Yield a post, or the reason of its drop, for each comment of a file."""
     for comment in json_records(path, Comment, drops, "missing_field"):
-        yield _row(comment, raw, share)
+        yield _row(comment, share)
 
 
-def _row(comment, raw, share):
+def _row(comment, share):
     """Return the values of the post that a comment is, or the reason why it is dropped."""
     author = comment.author
     topic = comment.subreddit
@@ -102,35 +98,16 @@ def _row(comment, raw, share):
         topic = "u_"
     # "&amp;" last, because "&amp;gt;" stands for a typed "&gt;"
     text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    text = normalise_unicode(text)
-    if not raw:
-        # a spoiler ">!...!<" at the start of a line would pass for a quote
-        text = "\n".join(_without_code([_uncovered(line) for line in text.split("\n")]))
-    return author, int(time), topic, text, comment.id
+    text = normalise_unicode(text).expandtabs(4)
+    # a spoiler ">!...!<" at the start of a line would pass for a quote
+    lines = without_blocks([_uncovered(line) for line in text.split("\n")])
+    return author, int(time), topic, "\n".join(lines), comment.id
 
 
 def _hash(text):
     """Return a number in [0, 1) that depends on a text alone."""
     digest = md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
     return int.from_bytes(digest[8:], "little") / 2**64
-
-
-def _without_code(lines):
-    """Yield the lines that are not indented code.
-
-    An indented line is code only after a blank line, another line of code or the start of the text.
-    Below a list item an indented line continues the item.
-    """
-    code_may_begin = True
-    in_list = False
-    for line in lines:
-        is_blank = not line.strip()
-        is_indented = line.startswith(CODE_INDENT)
-        if is_blank or not is_indented or not code_may_begin or in_list:
-            yield line
-            code_may_begin = is_blank
-        if not is_blank and not is_indented:
-            in_list = LIST_ITEM.match(line) is not None
 
 
 def _uncovered(line):

@@ -19,11 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from ..cleaning.text import is_bot, is_notice
-from ..core.artifacts import file_stats_fingerprint
 from ..core.files import OPENERS, bare_path, check_readable
 from ..core.parameters import unknown
 from ..core.paths import resolve
-from . import COLUMNS, Part, as_list, source_files
+from . import COLUMNS, Part, as_list, file_parts, source_files
 from .csv_and_json_lines import csv_rows, json_records
 from .table_columns import (
     TEXT,
@@ -36,7 +35,7 @@ from .table_columns import (
     value_text,
 )
 
-FRAME_ROWS = 10_000  # most rows of one frame
+BATCH_ROWS = 10_000  # most rows of a batch
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 # what to do with files of other endings
 REMEDIES = {
@@ -64,17 +63,14 @@ def parts(
     location: str | list[str],
     *,
     columns: dict | None = None,
-    where: dict | None = None,
-    raw: bool = False,
 ) -> list[Part]:
     """Return one part per file.
 
     Drops counted: broken_row (a row of a CSV file with a stray quote, or with more or fewer values
-    than columns), broken_json, truncated_file; other_value (see ``where``); empty_author,
-    rounded_author, empty_text, notice, bad_time, bot, marked_bot, repost (a row counts under the
-    first of these eight that fits). Noted: note_empty_topic, posts without a topic; note_cp1252,
-    rows with bytes that are not UTF-8; note_rows_in_quotes, rows of a CSV file with a value that
-    seems to hold other rows.
+    than columns), broken_json, truncated_file; empty_author, rounded_author, empty_text, notice,
+    bad_time, bot, marked_bot, repost (a row counts under the first of these eight that fits).
+    Noted: note_empty_topic, posts without a topic; note_cp1252, rows with bytes that are not UTF-8;
+    note_rows_in_quotes, rows of a CSV file with a value that seems to hold other rows.
 
     A column may mark posts of bots, or reposts of others, see
     :func:`helpers.sources.table_columns.marked_rows`.
@@ -99,11 +95,6 @@ def parts(
         columns are joined with "/". For the topic None, alone or in a list, stands for the file's
         name. For the time None says that there are no times: all are 0, the first second of 1970,
         so a split by time is meaningless.
-    where : dict
-        column of the file -> the one value of the rows to read, compared as the name of an author
-        is; by default all rows are read
-    raw : bool
-        ignored: a table has no markup of its own to remove
 
     Raises
     ------
@@ -113,16 +104,12 @@ def parts(
         has), or has rounded numbers for authors.
     """
     file_columns = _file_columns(columns or {})
-    where = where or {}
     files = source_files("table", location, _kind)
     if not files:
         raise ValueError(f"table: {location} holds no file that ends in {', '.join(KINDS)}")
     for path in files.values():
-        _check_columns(path, _needed([*file_columns.values(), where]))
-    return [
-        Part(name, partial(_frames, file_columns, where, path), file_stats_fingerprint(path))
-        for name, path in files.items()
-    ]
+        _check_columns(path, _needed(file_columns.values()))
+    return file_parts(files, partial(_rows, file_columns))
 
 
 def column_names(location: str | Path) -> list[str]:
@@ -162,9 +149,7 @@ def listed_names(columns: list[str]) -> str:
     return ", ".join(names)
 
 
-def author_names(
-    location: str | list[str], column: str | list[str], where: dict | None = None
-) -> list[str]:
+def author_names(location: str | list[str], column: str | list[str]) -> list[str]:
     """Return the different names of authors in some files, as :func:`parts` reads them; "" is none.
 
     Parameters
@@ -173,21 +158,17 @@ def author_names(
         as :func:`parts` takes it
     column : str or list of str
         the files' columns of authors
-    where : dict, optional
-        as :func:`parts` takes it
 
     Raises
     ------
     ValueError
         The file is unreadable.
     """
-    where = where or {}
     columns = as_list(column)
     names = set()
     for path in source_files("table", location, _kind).values():
         try:
-            for batch in _batches(path, _needed([columns, where]), Counter()):
-                batch = _rows_where(batch, where, path, Counter())
+            for batch in _batches(path, _needed([columns]), Counter()):
                 names.update(joined_texts(batch, columns, "author", path.stem).fillna(""))
         except UNREADABLE as error:
             raise _unreadable(path, error) from None
@@ -233,29 +214,19 @@ def first_line_of(location: str | list[str], reason: str) -> str:
     return ""
 
 
-def _frames(columns, where, path, drops):
-    """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
+def _rows(columns, path, drops):
+    """Yield the values of the posts of one file."""
     marks = filter(marks_rows, column_names(path))
-    needed = _needed([*columns.values(), where, marks])
+    needed = _needed([*columns.values(), marks])
     ids = RoundedIds(columns["author"])
     try:
         for batch in _batches(path, needed, drops, columns["text"]):
-            batch = _rows_where(batch, where, path, drops)
-            frame = _frame(batch, columns, bare_path(path).stem, drops, ids)
-            if len(frame):
-                yield frame
+            frame = _frame(batch, columns, bare_path(path).stem, drops, ids).astype(object)
+            # only an id may be missing here
+            yield from frame.where(frame.notna(), None).itertuples(index=False, name=None)
         ids.check()
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
-
-
-def _rows_where(batch, where, path, drops):
-    """Return the rows of a batch that have the asked value in each column; count the dropped."""
-    for column, value in where.items():
-        is_read = joined_texts(batch, [column], "author", path.stem) == value
-        drops["other_value"] += int((~is_read).sum())
-        batch = batch.filter(pa.array(is_read))
-    return batch
 
 
 def _batches(path, needed, drops, prose=()):
@@ -343,12 +314,12 @@ def _frame(batch, columns, stem, drops, ids):
 def _read_parquet(path, needed):
     """Yield batches with the needed columns of a Parquet file."""
     with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        yield from file.iter_batches(FRAME_ROWS, columns=needed)
+        yield from file.iter_batches(BATCH_ROWS, columns=needed)
 
 
 def _tables(rows, needed):
-    """Yield rows as tables of text columns, FRAME_ROWS rows at a time."""
-    while table_rows := list(islice(rows, FRAME_ROWS)):
+    """Yield rows as tables of text columns, BATCH_ROWS rows at a time."""
+    while table_rows := list(islice(rows, BATCH_ROWS)):
         columns = [pa.array(values, TEXT) for values in zip(*table_rows, strict=True)]
         yield pa.table(columns, names=needed)
 

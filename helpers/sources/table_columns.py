@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..cleaning.authors import escape_surrogates
-from ..cleaning.email_headers import decode_words
+from .pipermail import decode_words
 
 # A number that was rounded: a float beyond 2 ** 53, or as spreadsheets show long numbers (1.2E+17).
 # The value may be one of several that "/" joins.

@@ -19,7 +19,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
-from . import Part, as_list, existing_path, list_files, row_part
+from . import Part, as_list, existing_path, list_files
 
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
 # most tags of a post, twice as many as people write; deeply nested tags cost quadratic time
@@ -62,7 +62,7 @@ class ChatMessage(msgspec.Struct):
     id: object = ""
 
 
-def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
+def parts(location: str | list[str]) -> list[Part]:
     """Return one part per stream folder.
 
     Drops counted: broken_json_file (one for the file), broken_message (a field is missing or of
@@ -72,8 +72,6 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     ----------
     location : str or list of str
         a folder at or above ``zulip_json``
-    raw : bool
-        keep quotes, code, formulas and links; HTML tags are removed in any case
 
     Raises
     ------
@@ -83,8 +81,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     zulip_parts = []
     for place in as_list(location):
         for folder, files in _streams(existing_path("zulip", place)).items():
-            rows = partial(_rows, stream_name(folder.name), files, raw)
-            zulip_parts.append(row_part(str(folder), rows, file_stats_fingerprint(folder)))
+            rows = partial(_rows, stream_name(folder.name), files)
+            zulip_parts.append(Part(str(folder), rows, file_stats_fingerprint(folder)))
     return zulip_parts
 
 
@@ -110,7 +108,7 @@ def _streams(root):
     return archived or in_root
 
 
-def _rows(topic, files, raw, drops):
+def _rows(topic, files, drops):
     """Yield a post, or the reason of a drop, per message of a stream; a broken file is one drop."""
     latest = time.time() + 86_400
     for path in files:
@@ -121,10 +119,10 @@ def _rows(topic, files, raw, drops):
             yield "broken_json_file"
             continue
         for message in messages:
-            yield _row(message, topic, latest, raw)
+            yield _row(message, topic, latest)
 
 
-def _row(message, topic, latest, raw):
+def _row(message, topic, latest):
     """Return the values of the post that a message is, or the reason why it is dropped."""
     try:
         message = msgspec.convert(message, ChatMessage)
@@ -139,12 +137,12 @@ def _row(message, topic, latest, raw):
         return "bot"
     if message.content.count("<") > MAX_TAGS:
         return "too_many_tags"
-    text = message_text(message.content, raw)
+    text = message_text(message.content)
     names = normalise_unicode("\n".join([author, *MENTIONED.findall(message.content)]))
     return author, int(message.timestamp), topic, text, str(message.id), names
 
 
-def message_text(content: str, raw: bool = False) -> str:
+def message_text(content: str) -> str:
     """Return the text of a message, with a line per block element; it may be empty.
 
     Quotes, the words before them ("@Name said:") and code blocks are removed. Inline code and
@@ -155,25 +153,17 @@ def message_text(content: str, raw: bool = False) -> str:
     ----------
     content : str
         HTML of the message, with at most MAX_TAGS tags
-    raw : bool
-        keep quotes, code, formulas and links
     """
-    if not raw:
-        content = QUOTE_INTRO.sub("", content)
-    body = LexborHTMLParser(content).body
+    body = LexborHTMLParser(QUOTE_INTRO.sub("", content)).body
     if body is None:  # a frameset
         return ""
     _replace(body.css(UNSEEN), "\n")
-    if raw:
-        _replace(body.css("span.katex-html"), " ")
-    else:
-        _replace(body.css(QUOTED), "\n")
-        _replace(body.css(CODE), f"{EDGE}@code{EDGE}")
+    _replace(body.css(QUOTED), "\n")
+    _replace(body.css(CODE), f"{EDGE}@code{EDGE}")
     _replace(body.css(MENTION), f"{EDGE}@user{EDGE}")
     for emoji in body.css("img.emoji"):
         emoji.replace_with(emoji.attributes.get("alt") or "")
-    if not raw:
-        _replace(filter(_shows_address, body.css("a")), f"{EDGE}@url{EDGE}")
+    _replace(filter(_shows_address, body.css("a")), f"{EDGE}@url{EDGE}")
     for block in body.css(BLOCKS):
         block.insert_before("\n")
         block.insert_after("\n")

@@ -11,7 +11,7 @@ from helpers.accounts.decisions import (
     read_decisions,
     unknown_accounts,
 )
-from helpers.core.escaping import without_formulas
+from helpers.core.messages import without_formulas
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from helpers.accounts.scoring import ScoringConfig
 from helpers.core.paths import Run
 from helpers.evaluation.matching import as_pairs
 from helpers.evaluation.scores import as_rows
-from helpers.sources import open_source
+from helpers.sources import COLUMNS, open_source
 from tests.accounts.subsets import subset_of_accounts
 from tests.oracles import slow_candidates
 
@@ -33,10 +33,10 @@ ONLY_B = range(66, 100)
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Two files of invented accounts, of which IN_BOTH have their older posts in the first one."""
-    frames = []
+    rows = []
     for part in open_source("demo", "", seed=7, authors=100, posts=7000):
-        frames.extend(part.read(Counter()))
-    frame = pd.concat(frames, ignore_index=True)
+        rows += part.read(Counter())
+    frame = pd.DataFrame(rows)[COLUMNS]
     number = pd.factorize(frame.author, sort=True)[0]
     is_older = frame.time < frame.groupby("author").time.transform("median")
     in_both = np.isin(number, IN_BOTH)

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 
+import duckdb
 import pytest
 
 from helpers.corpus import personal_names
@@ -14,10 +15,9 @@ def known(tmp_path, texts, people, heard=(), parts=1):
     paths = [posts_table(tmp_path / f"{part}.parquet", rows[part::parts]) for part in range(parts)]
     heard = Counter(heard)
     listed = personal_names.words_of_names(people, heard)
-    used = [
-        personal_names.count_letter_case(sorted(set().union(*listed.values())), path)
-        for path in paths
-    ]
+    words = sorted(set().union(*listed.values()))
+    with duckdb.connect() as connection:
+        used = personal_names.count_letter_case(connection, words, paths)
     masked = personal_names.names_to_mask(listed, heard, used)
     first_words = {words[0] for words in masked}
     return [personal_names.mask_known_names(masked, first_words, text) for text in texts]

@@ -2,7 +2,6 @@
 
 import re
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -80,40 +79,9 @@ def test_equal_rows_give_equal_bytes_whatever_the_threads_and_the_batches(tmp_pa
     out, given = tmp_path / "out.parquet", tmp_path / "rows.parquet"
     for threads in (1, 2, 3):
         with open_database(tmp_path / "work", threads=threads) as connection:
-            for source, is_sorted in (
-                (given, False),
-                (out, True),
-            ):  # the second reads what the first wrote
-                connection.read_parquet(str(source)).create_view("given", replace=True)
-                target = tmp_path / f"{is_sorted}.parquet"
-                assert posts_table.write_posts(
-                    connection, "FROM given", target, is_sorted=is_sorted
-                ) == len(rows)
-                assert target.read_bytes() == oracle, (threads, is_sorted)
-                target.rename(out)
-
-
-def test_sorted_posts_are_not_held(tmp_path):
-    texts = [f"{number:0100}" for number in range(300_000)]
-    rows = pa.table(
-        {
-            "author": ["a"] * len(texts),
-            "time": range(len(texts)),
-            "topic": ["x"] * len(texts),
-            "text": texts,
-        }
-    )
-    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=10_000)
-    with open_database(tmp_path / "work", "24MB", 1) as connection:
-        connection.execute(
-            "SET max_temp_directory_size = '0KiB'"
-        )  # what does not fit has nowhere to go
-        connection.read_parquet(str(tmp_path / "rows.parquet")).create_view("given")
-        with pytest.raises(duckdb.OutOfMemoryException):
-            posts_table.write_posts(connection, "FROM given", tmp_path / "out.parquet")
-        assert posts_table.write_posts(
-            connection, "FROM given", tmp_path / "out.parquet", is_sorted=True
-        ) == len(rows)
+            connection.read_parquet(str(given)).create_view("given")
+            assert posts_table.write_posts(connection, "FROM given", out) == len(rows)
+        assert out.read_bytes() == oracle, threads
 
 
 def test_a_folder_that_duckdb_cannot_use_is_named(tmp_path):

@@ -37,10 +37,9 @@ def write(folder, written):
 def read(path):
     """Return the rows and the drops of a table."""
     drops = Counter()
-    frames = []
+    rows = []
     for part in open_source("table", str(path), columns=COLUMNS):
-        frames += part.read(drops)
-    rows = [row for frame in frames for row in frame[["author", "time", "topic", "text"]].values]
+        rows += [post[:4] for post in part.read(drops)]
     return rows, Counter(
         {reason: n for reason, n in drops.items() if not reason.startswith("note_")}
     )

@@ -73,12 +73,6 @@ def test_a_message_is_a_post_and_an_address_an_account(repository):
     assert text.strip() == BODY
 
 
-@pytest.mark.parametrize(("depth", "topic"), [(0, "nova"), (1, "nova/src"), (3, "nova/src/store")])
-def test_a_topic_is_as_deep_as_asked(repository, depth, topic):
-    commit(repository, f"Fix\n\n{BODY}")
-    assert read(repository, depth=depth)[0][0][2] == topic
-
-
 def test_the_folder_of_most_files_is_the_topic(repository):
     (repository / "doc").mkdir()
     for name in "abc":
@@ -181,13 +175,12 @@ def test_hostile_messages(repository):
     assert sum("Menü" in text for text in texts) == 2
 
 
-@pytest.mark.parametrize("kind", ["no repository", "empty", "missing", "depth"])
+@pytest.mark.parametrize("kind", ["no repository", "empty", "missing"])
 def test_what_cannot_be_read_is_said(tmp_path, repository, kind):
     (tmp_path / "folder").mkdir()
-    folders = {"no repository": "folder", "empty": "nova", "missing": "x", "depth": "nova"}
-    options = {"depth": -1} if kind == "depth" else {}
+    folders = {"no repository": "folder", "empty": "nova", "missing": "x"}
     with pytest.raises(ValueError, match=r"^git: "):
-        open_source("git", str(tmp_path / folders[kind]), **options)
+        open_source("git", str(tmp_path / folders[kind]))
 
 
 def test_nothing_of_a_repository_is_executed(tmp_path, repository):
@@ -274,7 +267,7 @@ def test_bytes_that_are_not_utf8_are_read_in_a_process_that_opens_nothing_else(r
         "from collections import Counter\n"
         "from helpers.sources import git\n"
         f"(part,) = git.parts({str(repository)!r})\n"
-        "print(next(part.read(Counter()))['text'][0].encode('unicode_escape').decode())"
+        "print(next(part.read(Counter())).text.encode('unicode_escape').decode())"
     )
     printed = subprocess.run(
         [sys.executable, "-c", reading], cwd=paths.ROOT, check=True, capture_output=True, text=True

@@ -4,7 +4,6 @@ import gzip
 import json
 from collections import Counter
 
-import pandas as pd
 import pytest
 
 from helpers.sources import open_source
@@ -100,8 +99,7 @@ def test_ids_tell_the_folder_and_differ_between_years(tmp_path):
         corpus(tmp_path / year, [pair("p", [f"{year} a", f"{year} b"])], [truth("p", "1", "2")])
     drops = Counter()
     places = [str(tmp_path / year) for year in ("2020", "2021")]
-    frames = [frame for part in open_source("pan", places) for frame in part.read(drops)]
-    ids = pd.concat(frames).id.tolist()
+    ids = [post.id for part in open_source("pan", places) for post in part.read(drops)]
     assert ids == [f"{year}/pairs.jsonl/p/{side}" for year in ("2020", "2021") for side in "ab"]
     assert read("pan", tmp_path / "2020/pairs.jsonl")[0].id[0] == "pairs.jsonl/p/a"
     (tmp_path / "x/2020").mkdir(parents=True)

@@ -43,8 +43,6 @@ def test_pipermail_rows(tmp_path):
         ["jane@example.org", 1183356000, "r-devel", "Second\n\nreply. @self"],
     ]
     assert rows["id"].tolist() == ["1@x", "1@x"] and drops == {}
-    raw, _ = read("pipermail", tmp_path, raw=True)
-    assert raw["text"][1] == "Second\n\n> quoted\n\nreply. Jane"
 
 
 def test_pipermail_tells_the_names_of_headers_and_attributions(tmp_path):

@@ -9,8 +9,7 @@ from datetime import date
 import pandas as pd
 import pytest
 
-from helpers import sources
-from helpers.sources import COLUMNS, SOURCES, as_frames, open_source
+from helpers.sources import SOURCES, Part, Post, open_source
 from tests.factories import read_source
 
 TIME = 1_577_836_800
@@ -60,7 +59,7 @@ def test_nothing_to_read_is_an_error(kind, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("zulip", {"columns": {}}, "unknown option of source 'zulip' 'columns'; valid: raw"),
+        ("zulip", {"columns": {}}, "unknown option of source 'zulip' 'columns'; valid: "),
         (
             "table",
             {"column": {}},
@@ -71,9 +70,7 @@ def test_nothing_to_read_is_an_error(kind, tmp_path):
         ("mud", {"pieces": 5}, "'pieces' is 5: .*valid string"),
         ("mud", {"epoch": date(2015, 7, 1)}, "'epoch' is .*valid string"),
         ("mud", {"epoch": "0001-01-01"}, "epoch must be a date"),
-        ("amazon", {"raw": "maybe"}, "'raw' is .*valid boolean"),
-        ("pushshift", {"raw": 2}, "'raw' is .*valid boolean"),
-        ("pan", {"raw": None}, "'raw' is .*valid boolean"),
+        ("pushshift", {"share": True}, "'share' is .*valid number"),
     ],
 )
 def test_options_are_checked_before_any_work(tmp_path, kind, options, message):
@@ -87,23 +84,18 @@ def test_an_unknown_source_lists_those_there_are():
         open_source("usenet", "")
 
 
-def test_frames_are_bounded_and_drops_counted(monkeypatch):
-    monkeypatch.setattr(sources, "FRAME_ROWS", 3)
+def test_posts_are_yielded_and_drops_counted():
     drops = Counter()
-    rows = ["empty", *[("a", n, "t", "x", None) for n in range(7)], "bot", "empty"]
-    frames = list(as_frames(rows, drops))
-    assert [len(frame) for frame in frames] == [3, 3, 1] and drops == {"empty": 2, "bot": 1}
-    assert all(
-        list(frame) == [*COLUMNS, "id"] and frame["time"].dtype == "int64" for frame in frames
-    )
-    assert [list(frame) for frame in as_frames([("a", 1, "t", "x")], drops)] == [COLUMNS]
-    assert list(as_frames(["bot"], drops)) == []
+    rows = ["empty", ("a", 1, "t", "x"), ("\ud800", 2, "\ud800", "x", "7", "Ann"), "bot", "empty"]
+    posts = list(Part("p", lambda drops: rows).read(drops))
+    assert posts == [Post("a", 1, "t", "x"), Post("\\ud800", 2, "\\ud800", "x", "7", "Ann")]
+    assert drops == {"empty": 2, "bot": 1}
 
 
 @pytest.mark.parametrize("row", [("", 1, "t", "x"), ("a", 1, " ", "x"), ("a", 1, "t", "\n")])
 def test_a_post_without_author_topic_or_text_is_empty(row):
     drops = Counter()
-    assert list(as_frames([row], drops)) == [] and drops == {"empty": 1}
+    assert list(Part("p", lambda drops: [row]).read(drops)) == [] and drops == {"empty": 1}
 
 
 def damaged(data, rng):

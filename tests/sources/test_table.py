@@ -60,10 +60,6 @@ def test_table_formats(tmp_path, suffix):
     assert rows["id"].tolist() == ["a", "c"]
     assert drops == {"empty_author": 1, "bad_time": 1, "bot": 1}
     assert read("table", path, columns=columns)[0]["author"].iloc[0] == "s/a"
-    rows, drops = read(
-        "table", path, columns=columns | {"author": "who"}, where={"body": "<script>"}
-    )
-    assert rows["author"].tolist() == ["c"] and drops == {"other_value": 4}
     assert read("table", path, columns=columns | {"topic": None})[0]["topic"].iloc[0] == "posts"
     assert (
         read("table", path, columns=columns | {"topic": [None, "sub"]})[0]["topic"].iloc[0]
@@ -306,14 +302,13 @@ def test_parquet_columns_of_other_types(tmp_path, name, column, message):
 
 
 def test_table_reads_in_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "FRAME_ROWS", 10)
-    frame = pd.DataFrame(
-        {"author": "a", "time": range(1577836800, 1577836835), "topic": "t", "text": "x"}
-    )
+    monkeypatch.setattr(table, "BATCH_ROWS", 10)
+    times = range(1577836800, 1577836835)
+    frame = pd.DataFrame({"author": "a", "time": times, "topic": "t", "text": "x"})
     frame.to_parquet(tmp_path / "p.parquet")
     frame.to_csv(tmp_path / "p.csv", index=False)
     for part in open_source("table", str(tmp_path)):
-        assert [len(rows) for rows in part.read(Counter())] == [10, 10, 10, 5]
+        assert [post.time for post in part.read(Counter())] == list(times)
 
 
 def test_a_table_without_time(tmp_path):
@@ -326,9 +321,9 @@ def test_a_table_without_time(tmp_path):
         open_source("table", str(path), columns={"time": None, "text": None})
     drops = Counter()
     (part,) = open_source("table", str(path), columns={"time": None})
-    (frame,) = part.read(drops)
-    assert frame.values.tolist() == [["a1", 0, "Books", "one, two"], ["a2", 0, "Music", "three"]]
-    assert frame["time"].dtype == "int64" and drops == {"empty_text": 1}
+    posts = [post[:4] for post in part.read(drops)]
+    assert posts == [("a1", 0, "Books", "one, two"), ("a2", 0, "Music", "three")]
+    assert drops == {"empty_text": 1}
 
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress}
@@ -395,7 +390,7 @@ def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, monkeypatch, end
     (part,) = open_source("table", str(tmp_path))
     drops = Counter()
     tracemalloc.start()
-    n_rows = sum(len(frame) for frame in part.read(drops))
+    n_rows = sum(1 for _ in part.read(drops))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert n_rows >= 2 and drops["truncated_file"] and peak < 1 << 25  # xz: a window of 8 MB

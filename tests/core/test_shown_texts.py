@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers.accounts.page import FOLDER
-from helpers.core.escaping import FORMULA, unescape_formula, without_formulas
+from helpers.core.messages import FORMULA, unescape_formula, without_formulas
 
 FORMULAS = ["=SUM(A1)", "+1", "-2", "@ann", "\tx", "\rx", "\uff1dA1", "'=SUM(A1)", "''+1"]
 

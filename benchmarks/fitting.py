@@ -16,8 +16,7 @@ from scipy.special import expit
 from torch import Tensor
 
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, SCALE, WEIGHTS, AuthorEncoder
-from helpers.accounts.passages import without_passages
-from helpers.accounts.samples import halves, last_posts
+from helpers.accounts.samples import halves, last_posts, without_passages
 from helpers.accounts.scoring import ScoringConfig
 from helpers.core.artifacts import write_json
 from helpers.core.progress import progress_bar

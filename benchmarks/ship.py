@@ -19,8 +19,7 @@ from fitting import USES, fit_encoder, fit_use, save
 
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
-from helpers.accounts.passages import without_passages
-from helpers.accounts.samples import halves
+from helpers.accounts.samples import halves, without_passages
 from helpers.core import results
 from helpers.core.names import label, short_name
 from helpers.core.paths import Run

@@ -16,7 +16,6 @@ __getattr__, __dir__ = front_door(
         ".evidence": ["highlight"],
         ".gallery": ["LINK_COSTS", "NOBODY", "AccountGallery"],
         ".match": ["LINKED", "Question", "answer_question"],
-        ".passages": ["without_passages"],
         ".reading": ["QUERIES", "read_posts", "tokenise_posts"],
         ".page": ["sentences"],
         ".samples": [
@@ -26,6 +25,7 @@ __getattr__, __dir__ = front_door(
             "spread_posts",
             "texts_of",
             "whole_accounts",
+            "without_passages",
         ],
         ".validation": ["compare_with_tfidf"],
     },

@@ -26,8 +26,7 @@ from ..evaluation.models import Embeddings, GalleryTfidf, Model
 from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples
 from ..training import checkpoints
-from .passages import token_kinds
-from .samples import MAX_TOKENS, Posts, samples_of
+from .samples import MAX_TOKENS, Posts, samples_of, token_kinds
 from .scoring import (
     ScoringConfig,
     fit_own_scoring,
@@ -68,7 +67,7 @@ class AuthorEncoder:
 
     @cached_property
     def kinds(self) -> np.ndarray:
-        """The kind of each token, see :func:`helpers.accounts.passages.token_kinds`."""
+        """The kind of each token, see :func:`helpers.accounts.samples.token_kinds`."""
         return token_kinds(self.tokenizer)
 
     @cached_property

@@ -14,8 +14,7 @@ from ..evaluation.models import Embeddings, Gallery, Member
 from ..evaluation.scores import reference_targets
 from ..tokens.batch import Samples
 from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from .passages import passage_hashes, without_passages
-from .samples import Posts, in_memory, samples_of, whole_accounts
+from .samples import Posts, in_memory, passage_hashes, samples_of, whole_accounts, without_passages
 from .unjudged import MIN_POSTS_TO_JUDGE, languages_of, reading_problems
 
 NOBODY = "nobody of these"

@@ -23,13 +23,14 @@ from ..tokens.store import TokenStore, build_store, list_topics
 from ..tokens.tokenizer import Tokenizer
 from .encoder import AuthorEncoder
 from .gallery import AccountGallery
-from .passages import posts_of_one_form, without_passages
 from .samples import (
     MAX_TOKENS,
     MIN_POSTS,
     MOST_POSTS,
     in_memory,
+    posts_of_one_form,
     spread_posts,
+    without_passages,
 )
 from .unjudged import (
     FEW,

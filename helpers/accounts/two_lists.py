@@ -17,9 +17,8 @@ from ..evaluation.models import Embeddings
 from ..evaluation.scores import Rows, as_rows, score_blocks
 from .encoder import ENOUGH, AuthorEncoder
 from .gallery import AccountGallery
-from .passages import passage_hashes, without_passages
 from .reading import FULL_GALLERY, OwnPosts
-from .samples import MIN_POSTS, spread_posts
+from .samples import MIN_POSTS, passage_hashes, spread_posts, without_passages
 from .unjudged import BOTH_LISTS, set_aside_rows
 
 LISTS = ("A", "B")
@@ -38,7 +37,7 @@ def comparable_lists(a: OwnPosts, b: OwnPosts, kinds: np.ndarray) -> list[OwnPos
     a, b : OwnPosts
         posts of both lists
     kinds : (vocabulary,)
-        result of :func:`helpers.accounts.passages.token_kinds`
+        result of :func:`helpers.accounts.samples.token_kinds`
 
     Raises
     ------

@@ -13,9 +13,8 @@ __getattr__, __dir__ = front_door(
     {
         ".decisions": ["read_decisions"],
         ".encoder": ["AuthorEncoder"],
-        ".evidence": ["highlight"],
         ".gallery": ["LINK_COSTS", "NOBODY", "AccountGallery"],
-        ".match": ["LINKED", "Question", "answer_question"],
+        ".answers": ["LINKED", "Question", "match"],
         ".reading": ["QUERIES", "read_posts", "tokenise_posts"],
         ".page": ["sentences"],
         ".samples": [
@@ -27,6 +26,14 @@ __getattr__, __dir__ = front_door(
             "whole_accounts",
             "without_passages",
         ],
-        ".validation": ["compare_with_tfidf"],
+        ".signs": [
+            "NOT_WORDS",
+            "contributions",
+            "evidence",
+            "highlight",
+            "part_of_words",
+            "scores_by_member",
+            "topic_words",
+        ],
     },
 )

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -94,40 +94,42 @@ class OwnPosts:
         whether the times of posts are known, with hours, see :func:`has_hours`.
     card : dict
         numbers of rows, posts and accounts that were read, dropped and kept.
-    texts_path : Path, optional
+    texts_path : Path
         the file of who posted which texts, copies included, see
         :mod:`helpers.corpus.shared_texts`.
     set_aside : DataFrame
         the accounts of the file that are not compared, and why, see
         :mod:`helpers.accounts.unjudged`.
+    encoder : AuthorEncoder
+        its tokenizer has made the tokens; it embeds and scores the accounts.
     """
 
     store: TokenStore
     names: np.ndarray
     hours: bool
     card: dict
-    texts_path: Path | None = None
-    set_aside: pd.DataFrame = field(default_factory=partial(set_aside_rows, (), (), ""))
+    texts_path: Path
+    set_aside: pd.DataFrame
+    encoder: AuthorEncoder
 
-    def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
+    def gallery(self, samples: Samples | None = None, **settings) -> AccountGallery:
         """Return a gallery of samples of the store, by default the posts of each account.
 
         By default, accounts with fewer than MIN_POSTS posts are left out.
 
         Parameters
         ----------
-        encoder : AuthorEncoder
-            embeds the accounts
         samples : Samples
             of the store, one per account
+        settings : dict
+            more attributes of the gallery
         """
         if samples is None:
             samples = spread_posts(self.store)
-        return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
+        names = self.names[samples.authors]
+        return AccountGallery(self.encoder, samples, names, self.hours, **settings)
 
-    def gallery_for(
-        self, encoder: AuthorEncoder, queries: list[str], seed: int = 0
-    ) -> AccountGallery:
+    def gallery_for(self, queries: list[str], seed: int = 0) -> AccountGallery:
         """Return a gallery for the given queries: of all accounts if these are few, else of some.
 
         Of more than FULL_GALLERY accounts, the gallery holds those whose vectors are nearest to one
@@ -137,8 +139,6 @@ class OwnPosts:
 
         Parameters
         ----------
-        encoder : AuthorEncoder
-            embeds queries and accounts.
         queries : list of str
             names of the accounts that are asked about
         seed : int
@@ -146,31 +146,24 @@ class OwnPosts:
         """
         samples = spread_posts(self.store)
         if len(samples) <= FULL_GALLERY:
-            return self.gallery(encoder, samples)
+            return self.gallery(samples)
         is_asked = np.isin(self.names[samples.authors], queries)
-        vectors = encoder.vectors(samples[np.flatnonzero(is_asked)], self.hours)
-        near = np.union1d(self._nearest(encoder, vectors, samples), np.flatnonzero(is_asked))
+        near = np.union1d(self._nearest(samples, is_asked), np.flatnonzero(is_asked))
         cohort = reference_targets(len(samples), None, COHORT_ACCOUNTS, seed)
         rows = np.union1d(near, cohort)
-        targets = samples[rows]
-        return AccountGallery(
-            encoder,
-            targets,
-            self.names[targets.authors],
-            self.hours,
-            drawn=np.isin(rows, cohort),
-            beyond=len(samples) - len(targets),
-        )
+        drawn = np.isin(rows, cohort)
+        return self.gallery(samples[rows], drawn=drawn, beyond=len(samples) - len(rows))
 
-    def _nearest(self, encoder, vectors, samples):
-        """Return the numbers of the samples nearest to some vectors (Q, D), as many for each."""
-        queries = torch.from_numpy(vectors)
+    def _nearest(self, samples, is_asked):
+        """Return the numbers of the samples nearest to those asked about, as many for each."""
+        asked = samples[np.flatnonzero(is_asked)]
+        queries = torch.from_numpy(self.encoder.vectors(asked, self.hours))
         # of the account itself, and of others
         of_query = 1 + max(min(NEAREST_OF_ALL // len(queries), NEAREST_OF_QUERY), 1)
         scores = []
         for begin in range(0, len(samples), BLOCK_ACCOUNTS):
             block = samples[begin : begin + BLOCK_ACCOUNTS]
-            targets = torch.from_numpy(encoder.vectors(block, self.hours))
+            targets = torch.from_numpy(self.encoder.vectors(block, self.hours))
             scores.append(queries @ targets.T)
         nearest = torch.cat(scores, 1).topk(min(of_query, len(samples))).indices
         return nearest.unique().numpy()
@@ -254,7 +247,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     hours = has_hours(columns, whole_store)
     if columns["time"] is not None and not hours:
         print(NO_HOURS)
-    return OwnPosts(store, names[accounts], hours, card, texts_path, set_aside)
+    return OwnPosts(store, names[accounts], hours, card, texts_path, set_aside, encoder)
 
 
 def _rows_without_own_words(names, spread, store, in_form):

@@ -201,13 +201,13 @@ def match(
     choice = validation.choose_calibration(lists[chosen], question.costs(), question.seed)
     lists = [replace(of_list, encoder=choice.encoder) for of_list in lists]
     if others is None:
-        found = _found_in_one(lists[0], question, listed)
+        findings = _findings_of_one(lists[0], question, listed)
     else:
-        found = _found_in_two(lists, question, listed)
-    errors = validation.link_errors(choice, found["costs"], others is not None)
+        findings = _findings_of_two(lists, question, listed)
+    errors = validation.link_errors(choice, findings["costs"], others is not None)
     is_share_given = max(question.prior, question.overlap) > 0
     return Answer(
-        **found,
+        **findings,
         unknown=unknown,
         choice=choice,
         fitted_list=LISTS[chosen],
@@ -216,7 +216,7 @@ def match(
     )
 
 
-def _found_in_one(posts, question, listed):
+def _findings_of_one(posts, question, listed):
     """Return what :func:`match` finds in one list, by the names of an :class:`Answer`."""
     asked = decided.as_listed(question.accounts, posts.names)
     posts, joint_names = decided.merge_accounts(posts, listed)
@@ -242,20 +242,17 @@ def _found_in_one(posts, question, listed):
 
     llr[problems != ""] = np.nan
     lowest, _ = gallery.use.bounds(gallery.reference_count)
+    equal = np.array(queries)[are_equal(llr, lowest)]
+    reverse = listed.rename(columns=dict(zip(SIDES, SIDES[::-1])))
     nobody = pd.Series(np.where(problems == "", nobody, np.nan), queries)
-    accounts = _accounts(gallery, LISTS[0], nobody)
-    is_equal = accounts.account.isin(np.array(queries)[are_equal(llr, lowest)])
-    accounts.loc[is_equal & (accounts.problem == ""), "problem"] = EQUALLY_LIKELY
-    likely = pairs[pairs.probability >= LEAST_PROBABILITY]
-    names = list(dict.fromkeys([*queries, *likely.account_a, *likely.account_b]))
-    accounts = accounts.iloc[gallery.columns(names)].reset_index(drop=True)
+    accounts = _accounts_of_one(gallery, nobody, pairs, equal)
     return {
         "posts": [posts],
         "galleries": [gallery],
         "queries": queries,
         "costs": costs,
         "highest_probability": gallery.highest_probability(costs),
-        "pairs": _with_states(pairs, [accounts, accounts], listed, costs),
+        "pairs": _with_states(pairs, [accounts, accounts], pd.concat([listed, reverse]), costs),
         "accounts": accounts,
         "joint_names": joint_names,
     }
@@ -309,10 +306,20 @@ def are_equal(llr: np.ndarray, lowest: float) -> np.ndarray:
     llr : (Q, T), NaN for queries that cannot be judged
     lowest : ratio of targets that are all unlikely, which is an answer
     """
-    best = pd.DataFrame(np.sort(np.where(np.isnan(llr), NOT_COMPARED, llr))[:, -LIKELIEST:])
-    ratios = best[best >= lowest + EQUAL_LLR]
-    spread = ratios.max(axis=1) - ratios.min(axis=1)
-    return ((spread < EQUAL_LLR) & (ratios.count(axis=1) > 1)).to_numpy()
+    best = np.sort(np.where(np.isnan(llr), NOT_COMPARED, llr))[:, -LIKELIEST:]
+    is_likely = best >= lowest + EQUAL_LLR
+    least_likely = np.where(is_likely, best, np.inf).min(1)
+    return (best[:, -1] - least_likely < EQUAL_LLR) & (is_likely.sum(1) > 1)
+
+
+def _accounts_of_one(gallery, nobody, pairs, equal):
+    """Return the table of accounts of one list, see :class:`Answer`."""
+    accounts = _accounts(gallery, LISTS[0], nobody)
+    is_equal = accounts.account.isin(equal) & (accounts.problem == "")
+    accounts.loc[is_equal, "problem"] = EQUALLY_LIKELY
+    likely = pairs[pairs.probability >= LEAST_PROBABILITY]
+    names = list(dict.fromkeys([*nobody.index, *likely.account_a, *likely.account_b]))
+    return accounts.iloc[gallery.columns(names)].reset_index(drop=True)
 
 
 def _accounts(gallery, letter, nobody):
@@ -339,9 +346,7 @@ def _with_states(pairs, accounts, decisions, costs):
     ``accounts`` are the tables of the accounts of both sides. Pairs of the highest possible
     probability are told apart by their scores.
     """
-    said = decisions[[*SIDES, "decision", "note"]]
-    reverse = said.rename(columns=dict(zip(SIDES, SIDES[::-1])))
-    said = pd.concat([said, reverse]).drop_duplicates(SIDES, keep="last")
+    said = decisions[[*SIDES, "decision", "note"]].drop_duplicates(SIDES, keep="last")
     frame = pairs.merge(said, "left", SIDES).fillna({"decision": "", "note": ""})
     reasons = []
     for side, of_list in zip(SIDES, accounts, strict=True):
@@ -360,7 +365,7 @@ def _with_states(pairs, accounts, decisions, costs):
     return frame.sort_values(keys, ascending=ascending, ignore_index=True)[PAIR_COLUMNS]
 
 
-def _found_in_two(lists, question, listed):
+def _findings_of_two(lists, question, listed):
     """Return what :func:`match` finds in two lists, by the names of an :class:`Answer`."""
     embeddings = Embeddings()  # shared, so that no vectors are made twice
     galleries = [of_list.gallery(embeddings=embeddings) for of_list in lists]
@@ -385,19 +390,7 @@ def _found_in_two(lists, question, listed):
     log_odds = log_odds_of_pairs(galleries, different[SIDES].to_numpy().T).tocsr()
     log_odds = log_odds[stays[0]][:, stays[1]].tocoo()
     probability, overlap = match_pairs(log_odds, question.overlap)
-
-    # a likelihood ratio cannot be larger than the comparisons that it rests on
-    longer = max(log_odds.shape)
-    lowest_llr, highest_llr = galleries[0].use.bounds(max(longer, 2))
-    highest = float(expit(logit(overlap / longer) + highest_llr))
-    llr = log_odds.data + np.log([len(gallery) for gallery in galleries]).mean()
-    pairs = _frame(
-        galleries,
-        *[rows[row] for rows, row in zip(stays, probability.coords)],
-        np.minimum(probability.data, highest),
-        llr.clip(lowest_llr, highest_llr),
-        log_odds.data,
-    )
+    pairs, highest = _pairs_of_two(galleries, stays, log_odds, probability, overlap)
     accounts = []
     for axis, (letter, gallery, rows) in enumerate(zip(LISTS, galleries, stays)):
         nobody = np.maximum(1 - probability.sum(1 - axis), 0)
@@ -409,11 +402,28 @@ def _found_in_two(lists, question, listed):
         "queries": queries,
         "costs": costs,
         "highest_probability": highest,
-        "pairs": _with_states(
-            pairs[pairs.probability >= LEAST_PROBABILITY], accounts, listed, costs
-        ),
+        "pairs": _with_states(pairs, accounts, listed, costs),
         "accounts": pd.concat(accounts, ignore_index=True),
     }
+
+
+def _pairs_of_two(galleries, stays, log_odds, probability, overlap):
+    """Return the likely pairs of the accounts that stay, and the highest probability of any.
+
+    A likelihood ratio cannot be larger than the comparisons that it rests on.
+    """
+    longer = max(log_odds.shape)
+    lowest_llr, highest_llr = galleries[0].use.bounds(max(longer, 2))
+    highest = float(expit(logit(overlap / longer) + highest_llr))
+    llr = log_odds.data + np.log([len(gallery) for gallery in galleries]).mean()
+    pairs = _frame(
+        galleries,
+        *[rows[row] for rows, row in zip(stays, probability.coords)],
+        np.minimum(probability.data, highest),
+        llr.clip(lowest_llr, highest_llr),
+        log_odds.data,
+    )
+    return pairs[pairs.probability >= LEAST_PROBABILITY], highest
 
 
 def log_odds_of_pairs(galleries: list[AccountGallery], different) -> sparse.coo_array:

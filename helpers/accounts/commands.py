@@ -85,8 +85,8 @@ def match(options: Namespace) -> None:
 
 def _answer(options, files, **numbers):
     """Write and print the answer about lists; ``files`` maps the folder of each to its file."""
-    asked = {"accounts": tuple(options.accounts)} | numbers
-    question = Question.of(asked, options.command)
+    settings = {"accounts": tuple(options.accounts)} | numbers
+    question = Question.of(settings, options.command)
     decisions = None
     if options.decisions:
         decisions = read_decisions(options.decisions)

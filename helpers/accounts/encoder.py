@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as nnf
+from pydantic import TypeAdapter
 from torch import Tensor
 
 from ..core.artifacts import read_json, write_json
@@ -110,15 +111,14 @@ class AuthorEncoder:
                 member: build_encoder(member, config, tokenizer)
                 for member, config in about["members"].items()
             }
-            uses = {use: ScoringConfig.of(plain) for use, plain in about["uses"].items()}
+            uses = TypeAdapter(dict[str, ScoringConfig]).validate_python(about["uses"])
             card = dict(about["card"])
         for member, encoder in members.items():
-            start = f"{member}/"
-            state = {
-                key.removeprefix(start): value
-                for key, value in tensors.items()
-                if key.startswith(start)
-            }
+            state = {}
+            for key, value in tensors.items():
+                owner, _, name = key.partition("/")
+                if owner == member:
+                    state[name] = value
             load_tensors(encoder.eval(), state, folder / WEIGHTS)
         return cls(tokenizer, members, uses, card)
 

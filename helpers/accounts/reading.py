@@ -156,8 +156,8 @@ class OwnPosts:
 
     def _nearest(self, samples, is_asked):
         """Return the numbers of the samples nearest to those asked about, as many for each."""
-        asked = samples[np.flatnonzero(is_asked)]
-        queries = torch.from_numpy(self.encoder.vectors(asked, self.hours))
+        named = samples[np.flatnonzero(is_asked)]
+        queries = torch.from_numpy(self.encoder.vectors(named, self.hours))
         # of the account itself, and of others
         of_query = 1 + max(min(NEAREST_OF_ALL // len(queries), NEAREST_OF_QUERY), 1)
         scores = []
@@ -211,12 +211,8 @@ def read_posts(
 def _read_posts(run, location, encoder, columns, pseudonymise):
     """Do what :func:`read_posts` does, in whose folder nobody else is at work."""
     columns = column_types(location, columns or {})
-    config = CollectConfig(
-        source="table",
-        location=[str(location)],
-        columns=columns,
-        pseudonymise=pseudonymise,
-    )
+    given = {"columns": columns, "pseudonymise": pseudonymise}
+    config = CollectConfig(source="table", location=[str(location)], **given)
     card, texts_path = _collect_with_texts(run, config)
 
     whole_store = tokenise_posts(run, encoder.tokenizer)
@@ -225,7 +221,9 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     most = int(np.clip(STORED_POSTS // len(accounts), LEAST_STORED, MOST_POSTS))
     spread = in_memory(spread_posts(whole_store, accounts, most)).store
     in_form = posts_of_one_form(spread, encoder.kinds)
-    persons = in_memory(_without_posts_of(spread, in_form > 0)).store
+    kept = np.where(in_form > 0, 0, spread.posts_per_author())
+    by_persons = Samples(spread, spread.author_offsets[:-1], kept, np.arange(spread.authors))
+    persons = in_memory(by_persons).store
     store, dropped_tokens = without_passages(persons, encoder.kinds)
     with_own_posts = _count_readable(store, encoder)
 
@@ -281,12 +279,6 @@ def _collect_with_texts(run, config):
     shutil.rmtree(parts_folder(run), ignore_errors=True)
     note(folder)
     return card, texts_path
-
-
-def _without_posts_of(store, is_left_out):
-    """Return a sample per account, without a post where ``is_left_out`` (authors,)."""
-    count = np.where(is_left_out, 0, store.posts_per_author())
-    return Samples(store, store.author_offsets[:-1], count, np.arange(store.authors))
 
 
 def has_hours(columns: dict, store: TokenStore) -> bool:

@@ -81,7 +81,7 @@ def samples_of(
     texts = [clean_post(post) for post in chain.from_iterable(posts)]
     is_kept = np.array([bool(text) for text in texts], bool)
     kept_before = np.append(0, is_kept.cumsum())
-    account_ends = np.cumsum([0, *map(len, posts)])
+    account_ends = np.append(0, np.cumsum(list(map(len, posts))))
 
     seconds = np.zeros(len(texts), np.int64) if times is None else _seconds(times)
     rooms = [UNKNOWN_TOPIC] * len(texts)
@@ -95,7 +95,7 @@ def samples_of(
         folder=Path("memory"),
         meta={"topics": list(topic_list), "vocabulary": tokenizer.vocabulary, "fingerprint": ""},
         tokens=np.concatenate([np.empty(0), *tokens]).astype(np.uint16),
-        post_offsets=np.cumsum([0, *map(len, tokens)]),
+        post_offsets=np.append(0, np.cumsum(list(map(len, tokens)))).astype(int),
         hour=(seconds[is_kept] // 3600 % 24).astype(np.uint8),
         time=seconds[is_kept],
         topic=topic[is_kept],

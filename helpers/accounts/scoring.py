@@ -105,16 +105,6 @@ class ScoringConfig:
         bound = float(np.log1p(self.accounts))
         return -bound, bound + float(np.log(targets - 1))
 
-    @classmethod
-    def of(cls, plain: dict) -> "ScoringConfig":
-        """Return the object from which ``asdict`` has made a dict."""
-        parts = {
-            "calibration": Calibration(**plain["calibration"]),
-            "languages": tuple(plain["languages"]),
-            "posts": tuple(plain["posts"]),
-        }
-        return cls(**plain | parts)
-
 
 def fit_own_scoring(
     config: ScoringConfig, scores: np.ndarray, first: Samples, last: Samples, rows: np.ndarray

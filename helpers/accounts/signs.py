@@ -226,8 +226,8 @@ def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:
     Columns ``member``, ``contribution``; the last row, "All members", holds the total.
     """
     sums = parts.groupby("member", sort=False).contribution.sum().sort_values(ascending=False)
-    total = pd.Series({"All members": sums.sum()})
-    return pd.concat([sums, total]).rename("contribution").rename_axis("member").reset_index()
+    sums["All members"] = sums.sum()
+    return sums.reset_index()
 
 
 def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> list[str]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
+from scipy.stats import binomtest
 
 from ..evaluation.calibration import calibration_metrics
 from ..evaluation.detection import DetectionCosts
@@ -177,9 +177,8 @@ def link_errors(
     right = int(own_is_linked.sum())
     wrong = int((is_linked.any(1) & ~own_is_linked).sum())
     wrong_alone = int(_linked(others_alone, costs, are_two).any(1).sum())
-    highest = float(accounts)
-    if wrong_alone < accounts:
-        highest *= beta.ppf(CONFIDENCE, wrong_alone + 1, accounts - wrong_alone)
+    test = binomtest(wrong_alone, accounts, alternative="less")
+    highest = accounts * test.proportion_ci(CONFIDENCE).high
     errors = {"accounts": accounts, "right": right, "wrong": wrong, "wrong_alone": wrong_alone}
     for name, alone in (("wrong_share", wrong_alone), ("most_wrong_share", highest)):
         wrong_links = costs.prior * wrong + (1 - costs.prior) * alone

@@ -238,7 +238,7 @@ def gallery(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AUTHORBOOK_OUTPUTS", str(folder / "outputs"))
         own = reading.read_posts(Run("own"), str(folder / "own.csv"), calls.shipped(), None, False)
-    return own.gallery(calls.shipped())
+    return own.gallery()
 
 
 @pytest.fixture(scope="module")

@@ -218,10 +218,10 @@ def match(
 
 def _findings_of_one(posts, question, listed):
     """Return what :func:`match` finds in one list, by the names of an :class:`Answer`."""
-    asked = decided.as_listed(question.accounts, posts.names)
+    named = decided.as_listed(question.accounts, posts.names)
     posts, joint_names = decided.merge_accounts(posts, listed)
-    asked = [joint_names.get(name, given) for name, given in zip(asked, question.accounts)]
-    queries = decided.choose_queries(posts, asked)
+    named = [joint_names.get(name, given) for name, given in zip(named, question.accounts)]
+    queries = decided.choose_queries(posts, named)
     listed = listed.assign(**{side: listed[side].replace(joint_names) for side in SIDES})
     apart = listed[listed.decision == decided.DIFFERENT]
     gallery = posts.gallery_for(queries, question.seed)

@@ -59,33 +59,22 @@ def encode(options: Namespace) -> None:
         print(group["sentence"])
 
 
-def mine(options: Namespace) -> None:
-    """Answer which accounts of a file may be one person's, on one page.
+def answer_files(options: Namespace) -> None:
+    """Answer which accounts of a file, or of two, may be one person's, on one page.
 
     Raises
     ------
     ValueError
-        Where the file cannot be read, an account is not there, or a number is none.
+        Where a file cannot be read, an account is not there, a number or a decision is none; of two
+        files also where only one has times, or one has too few accounts.
     """
-    _answer(options, {options.run: options.posts}, k=options.k, prior=options.prior)
-
-
-def match(options: Namespace) -> None:
-    """Answer which accounts of two files may be one person's.
-
-    Raises
-    ------
-    ValueError
-        Where there are not two lists of enough accounts, a number or a decision is none, or only
-        one of the lists has times.
-    """
-    files = {f"{options.run}-a": options.posts, f"{options.run}-b": options.others}
-    _answer(options, files, overlap=options.overlap)
-
-
-def _answer(options, files, **numbers):
-    """Write and print the answer about lists; ``files`` maps the folder of each to its file."""
-    settings = {"accounts": tuple(options.accounts)} | numbers
+    settings = {"accounts": tuple(options.accounts)}
+    if options.command == "mine":
+        files = {options.run: options.posts}  # the folder of a list -> its file
+        settings |= {"k": options.k, "prior": options.prior}
+    else:
+        files = {f"{options.run}-a": options.posts, f"{options.run}-b": options.others}
+        settings["overlap"] = options.overlap
     question = Question.of(settings, options.command)
     decisions = None
     if options.decisions:

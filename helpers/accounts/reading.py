@@ -151,8 +151,8 @@ class OwnPosts:
         near = np.union1d(self._nearest(samples, is_asked), np.flatnonzero(is_asked))
         cohort = reference_targets(len(samples), None, COHORT_ACCOUNTS, seed)
         rows = np.union1d(near, cohort)
-        drawn = np.isin(rows, cohort)
-        return self.gallery(samples[rows], drawn=drawn, beyond=len(samples) - len(rows))
+        is_drawn = np.isin(rows, cohort)
+        return self.gallery(samples[rows], drawn=is_drawn, beyond=len(samples) - len(rows))
 
     def _nearest(self, samples, is_asked):
         """Return the numbers of the samples nearest to those asked about, as many for each."""

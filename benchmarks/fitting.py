@@ -6,30 +6,23 @@ calibration of each use on dev accounts.
 
 from dataclasses import asdict, replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 from scipy import optimize
 from scipy.special import expit
-from torch import Tensor
 
-from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, SCALE, WEIGHTS, AuthorEncoder
-from helpers.accounts.passages import without_passages
-from helpers.accounts.samples import halves, last_posts
+from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
+from helpers.accounts.samples import halves, last_posts, without_passages
 from helpers.accounts.scoring import ScoringConfig
-from helpers.core.artifacts import write_json
 from helpers.core.progress import progress_bar
-from helpers.encoders.base import Encoder, save_checkpoint
+from helpers.encoders.base import Encoder
 from helpers.encoders.baselines import fit_baseline, fit_lsa
-from helpers.encoders.lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration, score_pieces
 from helpers.evaluation.matching import MatchConfig, fit_match
 from helpers.evaluation.models import Member, Model, fit_weights, with_s_norm
 from helpers.evaluation.trials import Trials
-from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
 
@@ -56,9 +49,6 @@ KNOT = 0.25
 LIST_LENGTH = 2 * float(np.log(16 / SIDE_POSTS[0]))
 # posts of each half on which the line is fitted, from, to; and where too few accounts have so many
 LINE_POSTS = ((16, 16), (8, 32))
-# Smaller tensors stay as they are: they need little space, and whitening matrices, which are among
-# them, need full precision.
-MIN_QUANTISED_VALUES = 2**18
 
 
 def fit_encoder(
@@ -314,59 +304,3 @@ def plain_members(model: Model) -> list[dict]:
     """Return names, normalisers, weights and neighbours, as :meth:`Model.from_json` takes them."""
     names = ("name", "normaliser", "weight", "neighbours")
     return [{name: getattr(member, name) for name in names} for member in model.members]
-
-
-def save(encoder: AuthorEncoder, folder: str | Path) -> None:
-    """Write tokenizer, members, uses and card to a folder, for :meth:`AuthorEncoder.load`.
-
-    Large tables are rounded to eight bits a value, see :func:`quantise`.
-    """
-    about = {
-        "members": {name: encoder_config(member) for name, member in encoder.members.items()},
-        "card": encoder.card,
-        "uses": {name: asdict(use) for name, use in encoder.uses.items()},
-    }
-    tensors = {}
-    for name, member in encoder.members.items():
-        for key, value in member.state_dict().items():
-            tensors[f"{name}/{key}"] = value
-    save_checkpoint(Path(folder) / WEIGHTS, quantise(tensors), {})
-    write_json(Path(folder) / "model.json", about)
-    tokenizers.save_tokenizer(encoder.tokenizer, folder)
-
-
-def encoder_config(encoder: Encoder) -> dict:
-    """Return the config from which :func:`build_encoder` builds an encoder of the same shape."""
-    if isinstance(encoder, WCCN | FrequentTokens):
-        return encoder_config(encoder.encoder)
-    if isinstance(encoder, LSAEncoder):
-        return {"vocabulary": encoder.vocabulary, "dim": encoder.dim, "buckets": encoder.buckets}
-    if isinstance(encoder, HourProfile):
-        return {"turns": encoder.turns}
-    return encoder.config.model_dump(mode="json")
-
-
-def quantise(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Turn large tables into int8, with one scale per row by which its largest value becomes 127.
-
-    Tensors that are one-dimensional, not of floats or smaller than MIN_QUANTISED_VALUES stay as
-    they are.
-
-    Parameters
-    ----------
-    tensors : dict
-        name -> tensor
-
-    Returns
-    -------
-    The same names, and "<name>.scale" for each table that was turned into int8.
-    """
-    packed = dict(tensors)
-    for name, table in tensors.items():
-        if table.dim() < 2 or not table.is_floating_point() or table.numel() < MIN_QUANTISED_VALUES:
-            continue
-        rows = table.float().flatten(1)
-        scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-30) / 127
-        packed[name] = (rows / scale).round().to(torch.int8).view(table.shape)
-        packed[name + SCALE] = scale[:, 0]
-    return packed

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from fitting import USES, fit_encoder, fit_use, save
+from fitting import USES, fit_encoder, fit_use
 
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
-from helpers.accounts.passages import without_passages
-from helpers.accounts.samples import halves
+from helpers.accounts.samples import halves, without_passages
 from helpers.core import results
 from helpers.core.names import label, short_name
 from helpers.core.paths import Run
@@ -229,11 +228,11 @@ def main() -> None:
     run, folder = Run(options.run), Path(options.folder)
     if not (folder / "model.json").exists():
         tokenizer = tokenizers.load_tokenizer(options.tokenizer or run.tokenizer)
-        save(make(run, options.stream, tokenizer, folder), folder)
+        make(run, options.stream, tokenizer, folder).save(folder)
     encoder = AuthorEncoder.load(folder)
     if options.calibrate:
         encoder = calibrated_anew(run, encoder, folder)
-        save(encoder, folder)
+        encoder.save(folder)
     measurements = Path(options.results).with_suffix("")
     with encoder.model(True, True).inference():  # the network prepares once for all measurements
         for each in options.on:

@@ -129,8 +129,8 @@ BUGS = [
         "of_judged[:, []] = NOT_COMPARED",
     ),
     Bug(
-        "accounts/match.py",
-        "accounts/test_match.py",
+        "accounts/answers.py",
+        "accounts/test_answers.py",
         "if not prior and question.accounts and not gallery.beyond:",
         "if not prior and question.accounts and gallery.beyond:",
     ),

@@ -13,10 +13,8 @@ __getattr__, __dir__ = front_door(
     {
         ".decisions": ["read_decisions"],
         ".encoder": ["AuthorEncoder"],
-        ".evidence": ["highlight"],
         ".gallery": ["LINK_COSTS", "NOBODY", "AccountGallery"],
-        ".match": ["LINKED", "Question", "answer_question"],
-        ".passages": ["without_passages"],
+        ".answers": ["LINKED", "Question", "match"],
         ".reading": ["QUERIES", "read_posts", "tokenise_posts"],
         ".page": ["sentences"],
         ".samples": [
@@ -26,7 +24,16 @@ __getattr__, __dir__ = front_door(
             "spread_posts",
             "texts_of",
             "whole_accounts",
+            "without_passages",
         ],
-        ".validation": ["compare_with_tfidf"],
+        ".signs": [
+            "NOT_WORDS",
+            "contributions",
+            "evidence",
+            "highlight",
+            "part_of_words",
+            "scores_by_member",
+            "topic_words",
+        ],
     },
 )

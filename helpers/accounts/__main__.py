@@ -43,7 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     from . import commands  # not at the top: this import takes seconds
 
-    getattr(commands, options.command)(options)
+    if options.command == "encode":
+        commands.encode(options)
+    else:
+        commands.answer_files(options)
 
 
 # Return the parser with one subcommand for each of COMMANDS.

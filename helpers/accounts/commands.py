@@ -10,13 +10,12 @@ import pandas as pd
 from ..core import paths
 from ..core.artifacts import folder_lock
 from ..core.files import check_target, write_target
-from . import page, reading
+from . import answers, page, reading
+from .answers import LIKELY, LINKED, SIDES, Question
 from .decisions import find_same_texts, read_decisions
 from .encoder import AuthorEncoder
-from .match import LIKELY, LINKED, SIDES, Question, answer_question
 from .reading import NO_TIMES, USUAL_NAMES
 from .samples import spread_posts
-from .two_lists import comparable_lists
 
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 MAX_ROWS = 50  # of a printed table
@@ -60,38 +59,23 @@ def encode(options: Namespace) -> None:
         print(group["sentence"])
 
 
-def mine(options: Namespace) -> None:
-    """Answer which accounts of a file may be one person's, on one page.
+def answer_files(options: Namespace) -> None:
+    """Answer which accounts of a file, or of two, may be one person's, on one page.
 
     Raises
     ------
     ValueError
-        Where the file cannot be read, an account is not there, or a number is none.
+        Where a file cannot be read, an account is not there, a number or a decision is none; of two
+        files also where only one has times, or one has too few accounts.
     """
-    question = Question.of(
-        {"accounts": tuple(options.accounts), "k": options.k, "prior": options.prior}, "mine"
-    )
-    _answer(options, question, {options.run: options.posts})
-
-
-def match(options: Namespace) -> None:
-    """Answer which accounts of two files may be one person's.
-
-    Raises
-    ------
-    ValueError
-        Where there are not two lists of enough accounts, a number or a decision is none, or only
-        one of the lists has times.
-    """
-    question = Question.of(
-        {"accounts": tuple(options.accounts), "overlap": options.overlap}, "match"
-    )
-    files = {f"{options.run}-a": options.posts, f"{options.run}-b": options.others}
-    _answer(options, question, files)
-
-
-def _answer(options, question, files):
-    """Write and print the answer about lists; ``files`` maps the folder of each to its file."""
+    settings = {"accounts": tuple(options.accounts)}
+    if options.command == "mine":
+        files = {options.run: options.posts}  # the folder of a list -> its file
+        settings |= {"k": options.k, "prior": options.prior}
+    else:
+        files = {f"{options.run}-a": options.posts, f"{options.run}-b": options.others}
+        settings["overlap"] = options.overlap
+    question = Question.of(settings, options.command)
     decisions = None
     if options.decisions:
         decisions = read_decisions(options.decisions)
@@ -99,21 +83,15 @@ def _answer(options, question, files):
     run = paths.Run(options.run)
     with _folders(options.run, *files):
         lists = [_read(options, path, folder, encoder) for folder, path in files.items()]
-        if len(lists) == 2:
-            lists = comparable_lists(*lists, encoder.kinds)
-        same_texts = find_same_texts(*lists, decisions=decisions)
+        same_texts = find_same_texts(lists, decisions)
         for sentence in page.same_texts_record(same_texts)["sentences"][:1]:
             print(sentence)
-        answer = answer_question(lists[0], encoder, question, decisions, *lists[1:])
+        answer = answers.match(*lists, question=question, decisions=decisions)
         answer = replace(answer, same_texts=same_texts)
         names = [Path(path).name for path in files.values()]
         record = page.answer_record(answer, names, options.encoder)
         report = page.write_page(answer, record, run.folder)
-    said = [*record["unknown"], *record["headline"], *record["sentences"], *record["asked"]]
-    for of_list in record["lists"]:
-        said += page.sentences("passages", of_list)
-    said += [group["sentence"] for group in record["set_aside"]]
-    for sentence in [*said, *record["fitted_on"], *record["assumed"]]:
+    for sentence in page.sentences("terminal", record):
         print(sentence)
     pairs = answer.pairs
     is_shown = pairs.state.isin([LINKED, LIKELY])

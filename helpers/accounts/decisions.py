@@ -18,12 +18,11 @@ from ..core.artifacts import folder_lock
 from ..core.files import check_readable
 from ..core.messages import unescape_formula
 from ..corpus.posts_table import open_database
-from ..corpus.shared_texts import COLUMNS as TEXT_COLUMNS
 from ..corpus.shared_texts import pairs_with_same_texts
 from ..sources.csv_and_json_lines import csv_rows
 from ..tokens.batch import Samples
 from .reading import FEWER_QUERIES, FULL_GALLERY, QUERIES, OwnPosts
-from .samples import spread_posts
+from .samples import MIN_POSTS
 from .unjudged import REASONS
 
 COLUMNS = ("account_a", "account_b", "decision", "who", "when", "note")
@@ -130,20 +129,31 @@ def check_decisions(listed: pd.DataFrame, is_one: bool) -> None:
             )
 
 
-def unknown_accounts(decisions: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the accounts of decisions that a list does not have, each once.
+def of_lists(
+    decisions: pd.DataFrame | None, names: Sequence[np.ndarray]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the decisions about pairs of one list or two, and the accounts that no list has.
 
     Parameters
     ----------
-    decisions : DataFrame
+    decisions : DataFrame, optional
         result of :func:`read_decisions`
-    names : sequence of str
-        all accounts of the list
+    names : sequence of array
+        all accounts of each list
+
+    Raises
+    ------
+    ValueError
+        Where decisions contradict each other, see :func:`check_decisions`.
     """
+    if decisions is None:
+        decisions = pd.DataFrame(columns=COLUMNS)
+    listed = listed_decisions(decisions, names[0], names[-1])
+    check_decisions(listed, len(names) == 1)
+    everybody = {*names[0], *names[-1]}
     accounts = list(dict.fromkeys([*decisions.account_a, *decisions.account_b]))
-    known = set(names)
-    listed = zip(accounts, as_listed(accounts, names))
-    return [account for account, name in listed if name not in known]
+    of_list = zip(accounts, as_listed(accounts, everybody))
+    return listed, [account for account, name in of_list if name not in everybody]
 
 
 def listed_decisions(
@@ -201,9 +211,7 @@ def merge_accounts(posts: OwnPosts, decisions: pd.DataFrame) -> tuple[OwnPosts, 
     return replace(posts, store=joined.store, names=np.asarray(names, object)), joint_names
 
 
-def find_same_texts(
-    posts: OwnPosts, second_posts: OwnPosts | None = None, decisions: pd.DataFrame | None = None
-) -> pd.DataFrame:
+def find_same_texts(lists: Sequence[OwnPosts], decisions: pd.DataFrame | None) -> pd.DataFrame:
     """Return the pairs of accounts that posted the same texts, and of which nobody decided.
 
     Copies are dropped when posts are read, and with them accounts that posted nothing else. So
@@ -211,10 +219,8 @@ def find_same_texts(
 
     Parameters
     ----------
-    posts : OwnPosts
-        all accounts of a file
-    second_posts : OwnPosts, optional
-        the accounts of a second file; pairs are then those of an account of each
+    lists : sequence of OwnPosts
+        all accounts of a file; or of two files, and pairs are then those of an account of each
     decisions : DataFrame, optional
         result of :func:`read_decisions`
 
@@ -223,16 +229,13 @@ def find_same_texts(
     Columns ``account_a``, ``account_b``, ``texts``, the number of different texts that both posted,
     ``posts_a``, ``posts_b``
     """
-    sides = [posts, second_posts or posts]
-    pairs = pd.DataFrame(columns=TEXT_COLUMNS)
-    paths = [side.texts_path for side in (posts, second_posts) if side is not None]
-    if all(paths):
-        work = paths[0].with_suffix(".work")
-        with folder_lock(paths[0].parent), open_database(work) as connection:
-            pairs = pairs_with_same_texts(connection, *paths)
+    paths = [posts.texts_path for posts in lists]
+    work = paths[0].with_suffix(".work")
+    with folder_lock(paths[0].parent), open_database(work) as connection:
+        pairs = pairs_with_same_texts(connection, *paths)
     if decisions is None:
         return pairs
-    names = {*sides[0].names, *sides[1].names, *pairs.account_a, *pairs.account_b}
+    names = {*lists[0].names, *lists[-1].names, *pairs.account_a, *pairs.account_b}
     settled = listed_decisions(decisions[decisions.decision != LATER], names, names)
     decided = set(map(frozenset, zip(settled.account_a, settled.account_b)))
     accounts = zip(pairs.account_a, pairs.account_b)
@@ -257,15 +260,15 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
         Where an account is not there or has fewer than MIN_POSTS posts. The message has the first
         such account as ``accounts`` names it.
     """
-    samples = spread_posts(posts.store)
-    compared = posts.names[samples.authors]
+    count = posts.store.posts_per_author()
+    able = np.flatnonzero(count >= MIN_POSTS)
     if not accounts:
-        max_queries = QUERIES if len(compared) <= FULL_GALLERY else FEWER_QUERIES
-        order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
-        return list(compared[np.sort(order[:max_queries])])
+        max_queries = QUERIES if len(able) <= FULL_GALLERY else FEWER_QUERIES
+        largest = np.argsort(-count[able], kind="stable")[:max_queries]
+        return list(posts.names[able[np.sort(largest)]])
     names = as_listed(accounts, posts.names)
-    known = set(compared)
-    missing = sorted({pair for pair in zip(accounts, names, strict=True) if pair[1] not in known})
+    known = set(posts.names[able])
+    missing = sorted(pair for pair in set(zip(accounts, names)) if pair[1] not in known)
     if missing:
         given, name = missing[0]
         reasons = posts.set_aside.reason[posts.set_aside.account.isin([given, name])]
@@ -295,12 +298,9 @@ def as_listed(accounts: Iterable[str], names: Iterable[str]) -> np.ndarray:
     names : iterable of str
         all accounts of the list.
     """
-    listed = set(names)
-    of_pseudonym = {pseudonym_of(name): name for name in listed}
+    name_of = {pseudonym_of(name): name for name in names} | {name: name for name in names}
     listed_accounts = []
     for account in accounts:
         pseudonym = pseudonym_of(account)
-        forms = [pseudonym, account, of_pseudonym.get(account), of_pseudonym.get(pseudonym)]
-        known = [form for form in forms if form in listed]
-        listed_accounts.append(known[0] if known else pseudonym)
+        listed_accounts.append(name_of.get(pseudonym, name_of.get(account, pseudonym)))
     return np.array(listed_accounts, object)

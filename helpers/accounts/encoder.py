@@ -8,25 +8,25 @@ that a gallery normalises, and once for two accounts without a gallery.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as nnf
+from pydantic import TypeAdapter
 from torch import Tensor
 
-from ..core.artifacts import read_json
+from ..core.artifacts import read_json, write_json
 from ..core.messages import FileError, readable_file
-from ..encoders.base import Encoder, load_tensors, read_checkpoint
+from ..encoders.base import Encoder, load_tensors, read_checkpoint, save_checkpoint
 from ..encoders.lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from ..encoders.stream import StreamConfig, build_stream_encoder
 from ..evaluation.models import Embeddings, GalleryTfidf, Model
 from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples
-from .passages import token_kinds
-from .samples import MAX_TOKENS, Posts, samples_of
+from .samples import MAX_TOKENS, Posts, samples_of, token_kinds
 from .scoring import (
     ScoringConfig,
     fit_own_scoring,
@@ -39,6 +39,9 @@ ENOUGH = 30  # a gallery of at least so many accounts normalises its scores
 COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # each gallery fits these on its own texts
 
 SCALE = ".scale"  # "<table>.scale" is the name of a table's scales
+# Smaller tensors stay as they are: they need little space, and whitening matrices, which are among
+# them, need full precision.
+MIN_QUANTISED_VALUES = 2**18
 
 
 class AuthorEncoder:
@@ -67,7 +70,7 @@ class AuthorEncoder:
 
     @cached_property
     def kinds(self) -> np.ndarray:
-        """The kind of each token, see :func:`helpers.accounts.passages.token_kinds`."""
+        """The kind of each token, see :func:`helpers.accounts.samples.token_kinds`."""
         return token_kinds(self.tokenizer)
 
     @cached_property
@@ -107,17 +110,37 @@ class AuthorEncoder:
                 member: build_encoder(member, config, tokenizer)
                 for member, config in about["members"].items()
             }
-            uses = {use: ScoringConfig.of(plain) for use, plain in about["uses"].items()}
+            uses = TypeAdapter(dict[str, ScoringConfig]).validate_python(about["uses"])
             card = dict(about["card"])
         for member, encoder in members.items():
-            start = f"{member}/"
-            state = {
-                key.removeprefix(start): value
-                for key, value in tensors.items()
-                if key.startswith(start)
-            }
+            state = {}
+            for key, value in tensors.items():
+                owner, _, name = key.partition("/")
+                if owner == member:
+                    state[name] = value
             load_tensors(encoder.eval(), state, folder / WEIGHTS)
         return cls(tokenizer, members, uses, card)
+
+    def save(self, folder: str | Path) -> None:
+        """Write tokenizer, members, uses and card to a folder, for :meth:`load`.
+
+        Large tables are rounded to eight bits a value, see :func:`quantise`.
+
+        Parameters
+        ----------
+        folder : of an encoder; what an earlier one has there is replaced
+        """
+        tensors = {}
+        configs = {}
+        for name, member in self.members.items():
+            configs[name] = encoder_config(member)
+            for key, value in member.state_dict().items():
+                tensors[f"{name}/{key}"] = value
+        save_checkpoint(Path(folder) / WEIGHTS, quantise(tensors), {})
+        uses = {name: asdict(use) for name, use in self.uses.items()}
+        about = {"members": configs, "card": self.card, "uses": uses}
+        write_json(Path(folder) / "model.json", about)
+        tokenizers.save_tokenizer(self.tokenizer, folder)
 
     def calibrated_by(
         self, scores: np.ndarray, first: Samples, last: Samples, rows: np.ndarray, hours: bool
@@ -253,6 +276,43 @@ def build_encoder(member: str, config: dict, tokenizer: tokenizers.Tokenizer) ->
     if member == "lsa_masked":
         return WCCN(FrequentTokens(lsa, tokenizer.vocabulary))
     return WCCN(lsa)
+
+
+def encoder_config(encoder: Encoder) -> dict:
+    """Return the config from which :func:`build_encoder` builds an encoder of the same shape."""
+    if isinstance(encoder, WCCN | FrequentTokens):
+        return encoder_config(encoder.encoder)
+    if isinstance(encoder, LSAEncoder):
+        return {"vocabulary": encoder.vocabulary, "dim": encoder.dim, "buckets": encoder.buckets}
+    if isinstance(encoder, HourProfile):
+        return {"turns": encoder.turns}
+    return encoder.config.model_dump(mode="json")
+
+
+def quantise(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Turn large tables into int8, with one scale per row by which its largest value becomes 127.
+
+    Tensors that are one-dimensional, not of floats or smaller than MIN_QUANTISED_VALUES stay as
+    they are.
+
+    Parameters
+    ----------
+    tensors : dict
+        name -> tensor
+
+    Returns
+    -------
+    The same names, and "<name>.scale" for each table that was turned into int8.
+    """
+    packed = dict(tensors)
+    for name, table in tensors.items():
+        if table.dim() < 2 or not table.is_floating_point() or table.numel() < MIN_QUANTISED_VALUES:
+            continue
+        rows = table.float().flatten(1)
+        scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-30) / 127
+        packed[name] = (rows / scale).round().to(torch.int8).view(table.shape)
+        packed[name + SCALE] = scale[:, 0]
+    return packed
 
 
 def restore(packed: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logit
 
 from ..evaluation.calibration import estimate_prior
 from ..evaluation.detection import DetectionCosts
@@ -14,17 +14,28 @@ from ..evaluation.models import Embeddings, Gallery, Member
 from ..evaluation.scores import reference_targets
 from ..tokens.batch import Samples
 from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from .passages import passage_hashes, without_passages
-from .samples import Posts, in_memory, in_one_spelling, samples_of, whole_accounts
+from .samples import (
+    Posts,
+    in_memory,
+    in_one_spelling,
+    passage_hashes,
+    samples_of,
+    whole_accounts,
+    without_passages,
+)
+from .scoring import likeliest, log_mean_ratio, posterior
 from .unjudged import MIN_POSTS_TO_JUDGE, languages_of, reading_problems
 
 NOBODY = "nobody of these"
 UNDECIDED = "undecided"
 UNJUDGED = "cannot be judged"
 NOT_COMPARED = -np.inf  # log-likelihood ratio of a query and a target that are not compared
-# A log-likelihood ratio is at most so much above that of the same posts in one spelling: lower case,
-# "..." or "!!!" make any two people alike where nobody else has such a habit
+# A log-likelihood ratio is at most so much above that of the same posts in one spelling. Lower
+# case, "..." or "!!!" make any two people alike where nobody else has such a habit
 SPELLING_MARGIN = 6.0
+ANSWER_COLUMNS = (
+    "query answer nobody threshold target score llr probability query_posts target_posts".split()
+)
 LINK_COSTS = DetectionCosts(false_accept=10)  # linking two people costs as much as ten missed pairs
 
 
@@ -107,7 +118,7 @@ class AccountGallery:
         times : one list per account with the time of each post; by default times are not known
         topics : one list per account with the topic of each post. Topics change no score; they are
             needed to find the words of a topic, see
-            :func:`helpers.accounts.evidence.topic_words`
+            :func:`helpers.accounts.signs.topic_words`
 
         Raises
         ------
@@ -173,32 +184,13 @@ class AccountGallery:
         """The language of each target, see :func:`helpers.accounts.unjudged.languages_of`."""
         return languages_of(self.targets, self.encoder.tokenizer)
 
-    def log_odds(self, queries: Samples) -> np.ndarray:
-        """Return the log-odds (Q, T) of queries that are no targets, each of whom has one.
-
-        Parameters
-        ----------
-        queries : Q samples
-        """
-        return self.log_ratios(self.scores(queries), queries.count[:, None]) - np.log(len(self))
-
-    def log_odds_of_pairs(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
-        """Return the log-odds (N,) of :meth:`log_odds` for pairs of a query and a target.
-
-        Parameters
-        ----------
-        queries : Q samples
-        pairs : (N, 2), rows of queries and of targets
-        """
-        scores = [
-            self.model.pair_scores(*sides, pairs, MAX_TOKENS) for sides in self._spellings(queries)
-        ]
-        query, target = pairs.T
-        log_ratios = self.log_ratios(scores, queries.count[query], self.targets.count[target])
-        return log_ratios - np.log(len(self))
-
-    def scores(self, queries: Samples, own_column: np.ndarray | None = None) -> list[np.ndarray]:
-        """Return the scores (Q, T) of posts as they are written, and of posts in one spelling.
+    def scores(
+        self,
+        queries: Samples,
+        own_column: np.ndarray | None = None,
+        pairs: np.ndarray | None = None,
+    ) -> list[np.ndarray]:
+        """Return the scores of posts as they are written, and of the same posts in one spelling.
 
         A gallery that does not normalise compares posts as they are written only.
 
@@ -206,53 +198,69 @@ class AccountGallery:
         ----------
         queries : Q samples
         own_column : (Q,), for each query its number among the targets, -1 if it is none of them
+        pairs : (N, 2), rows of queries and of targets; by default all
+
+        Returns
+        -------
+        (Q, T) of each spelling; (N,) of listed pairs
         """
-        return [
-            self.model.score_matrix(*sides, MAX_TOKENS, own_column)
-            for sides in self._spellings(queries)
-        ]
-
-    def log_ratios(
-        self,
-        scores: list[np.ndarray],
-        query_posts: np.ndarray,
-        target_posts: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """Return log-likelihood ratios without bounds, of the posts as they are written.
-
-        They are at most SPELLING_MARGIN above those of one spelling.
-
-        Parameters
-        ----------
-        scores : those of each spelling, as :meth:`scores` returns them
-        query_posts, target_posts : numbers of posts, broadcast to the shape of the scores; by
-            default those of all targets
-        """
-        if target_posts is None:
-            target_posts = self.targets.count
-        written, *spelled = (
-            self.use.log_ratio(of_spelling, query_posts, target_posts, self.reference_count)
-            for of_spelling in scores
-        )
-        for log_ratio in spelled:
-            written = np.minimum(written, log_ratio + SPELLING_MARGIN)
-        return written
-
-    def _spellings(self, queries):
-        """Return queries and targets as they are written, and in one spelling."""
         spellings = [(queries, self.targets)]
         if self.normalised:
-            targets = self._targets_in_one_spelling
-            if queries is not self.targets:
-                queries = in_one_spelling(queries, self.encoder.tokenizer)
-            else:
-                queries = targets
-            spellings.append((queries, targets))
-        return spellings
+            spellings.append((self._in_one_spelling(queries), self._in_one_spelling(self.targets)))
+        if pairs is not None:
+            return [self.model.pair_scores(*sides, pairs, MAX_TOKENS) for sides in spellings]
+        return [self.model.score_matrix(*sides, MAX_TOKENS, own_column) for sides in spellings]
+
+    def _in_one_spelling(self, samples):
+        """Return samples in one spelling; those of the targets are made once."""
+        if samples is self.targets:
+            return self._targets_in_one_spelling
+        return in_one_spelling(samples, self.encoder.tokenizer)
 
     @cached_property
     def _targets_in_one_spelling(self):
         return in_one_spelling(self.targets, self.encoder.tokenizer)
+
+    def llr(self, scores: list[np.ndarray], queries: Samples) -> np.ndarray:
+        """Return the log-likelihood ratios (Q, T) of some queries, within the bounds.
+
+        Parameters
+        ----------
+        scores : result of :meth:`scores`
+        queries : Q samples
+        """
+        log_ratios = self._log_ratios(scores, queries.count[:, None], self.targets.count)
+        return log_ratios.clip(*self.use.bounds(self.reference_count))
+
+    def log_odds(self, queries: Samples, pairs: np.ndarray | None = None) -> np.ndarray:
+        """Return the log-odds of queries that are no targets, each of whom has one.
+
+        Parameters
+        ----------
+        queries : Q samples
+        pairs : (N, 2), rows of queries and of targets; by default all
+
+        Returns
+        -------
+        (Q, T); (N,) of listed pairs
+        """
+        query_posts = queries.count[:, None]
+        target_posts = self.targets.count
+        if pairs is not None:
+            query_posts = queries.count[pairs[:, 0]]
+            target_posts = target_posts[pairs[:, 1]]
+        scores = self.scores(queries, pairs=pairs)
+        return self._log_ratios(scores, query_posts, target_posts) - np.log(len(self))
+
+    def _log_ratios(self, scores, query_posts, target_posts):
+        """Return ratios without bounds, at most SPELLING_MARGIN above those of one spelling."""
+        posts = (query_posts, target_posts)
+        written, *spelled = (
+            self.use.log_ratio(of_spelling, *posts, self.reference_count) for of_spelling in scores
+        )
+        for log_ratio in spelled:
+            written = np.minimum(written, log_ratio + SPELLING_MARGIN)
+        return written
 
     def highest_probability(self, costs: DetectionCosts) -> float:
         """Return the highest probability that a target can have, given the prior of ``costs``."""
@@ -277,8 +285,7 @@ class AccountGallery:
         """
         own_column = self.columns(names)
         scores = self.scores(queries, own_column)
-        llr = self.log_ratios(scores, queries.count[:, None])
-        llr = llr.clip(*self.use.bounds(self.reference_count))
+        llr = self.llr(scores, queries)
         if (own_column >= 0).all():
             problems = self.problems[own_column]
         else:
@@ -288,9 +295,9 @@ class AccountGallery:
         is_target = own_column >= 0
         llr[np.flatnonzero(is_target), own_column[is_target]] = NOT_COMPARED
         for pair in self.apart:
-            for query, column in zip(pair, self.columns(pair[::-1]), strict=True):
-                if column >= 0:
-                    llr[np.array([name == query for name in names]), column] = NOT_COMPARED
+            for query, target in (pair, pair[::-1]):
+                is_query = np.asarray(names, object) == query
+                llr[np.ix_(is_query, self.names == target)] = NOT_COMPARED
         if not self.normalised:
             # raw scores of strangers may all be high: their mean ratio is lowered to at most 1
             mean_ratio = log_mean_ratio(self.of_judged(llr, problems))
@@ -369,40 +376,46 @@ class AccountGallery:
         ValueError
             There is no query, the number of names is not that of the queries, or k is below 1.
         """
-        if names is None:
-            names = [f"query {number}" for number in range(len(queries))]
-        if len(names) != len(queries) or k < 1 or not len(names):
-            raise ValueError(
-                f"{len(queries)} queries have {len(names)} names, and {k} answers are asked for"
-            )
+        if k < 1 or not len(queries):
+            raise ValueError(f"{k} answers are asked for about {len(queries)} queries")
+        candidates = self._candidates(queries, _names(names, len(queries)), k, costs)
+        of_query = candidates.drop_duplicates("number")
+        nobody = of_query[["number", "query", "query_posts"]]
+        nobody = nobody.assign(target=NOBODY, probability=of_query.nobody)
+        ranking = pd.concat([candidates[candidates.llr != NOT_COMPARED], nobody])
+        ranking = ranking.sort_values("number", kind="stable", ignore_index=True)
+        is_likely = ranking.probability >= costs.min_probability
+        ranking["linked"] = is_likely & (ranking.target != NOBODY)
+        return ranking.drop(columns=["number", "nobody"])
+
+    def _candidates(self, queries, names, k, costs):
+        """Return the k best targets of each query, those that it is not compared with last.
+
+        ``number`` is that of the query; ``nobody`` is the probability that none is its account.
+        """
         scores, llr, problems = self.compare(queries, names)
         probability, nobody = posterior(llr, costs.prior, self.beyond)
         llr = self.of_judged(llr, problems)
         best = likeliest(scores, llr, k)
-        number = np.repeat(np.arange(len(names)), best.shape[1])
+        number, rank = np.indices(best.shape).reshape(2, -1)
         cell = (number, best.ravel())
         candidates = pd.DataFrame(
             {
+                "number": number,
                 "query": np.asarray(names, object)[number],
                 "target": self.names[cell[1]],
-                "rank": np.tile(1 + np.arange(best.shape[1]), len(names)),
+                "rank": rank + 1,
                 "score": scores[cell],
                 "llr": llr[cell],
                 "probability": probability[cell],
-                "linked": probability[cell] >= costs.min_probability,
+                "nobody": nobody[number],
                 "query_posts": queries.count[number],
                 "target_posts": self.targets.count[cell[1]],
-            },
-            index=number,
+            }
         )
-        candidates = candidates[candidates.llr != NOT_COMPARED]
-        of_nobody = {"target": NOBODY, "probability": nobody, "linked": False}
-        of_nobody |= {"query": names, "query_posts": queries.count}
-        ranking = pd.concat([candidates, pd.DataFrame(of_nobody)]).sort_index(kind="stable")
-        is_unjudged = problems[ranking.index] != ""
-        ranking.loc[is_unjudged, ["llr", "probability"]] = np.nan
-        ranking.loc[is_unjudged, "linked"] = False
-        return ranking.reset_index(drop=True)
+        is_unjudged = problems[number] != ""
+        candidates.loc[is_unjudged, ["llr", "probability", "nobody"]] = np.nan
+        return candidates
 
     def link(
         self,
@@ -432,52 +445,32 @@ class AccountGallery:
         MIN_POSTS_TO_JUDGE posts are left of it (``query_posts``), since the words of others stand
         in posts of the gallery or of other queries, too.
         """
-        if isinstance(queries, Samples):
-            return self._answers(queries, names, costs)
-        store = self._own_words(queries, times, topics)
-        count = store.posts_per_author()
-        if names is None:
-            names = [f"query {number}" for number in range(len(count))]
-        if len(names) != len(count):
-            raise ValueError(f"{len(count)} queries have {len(names)} names")
-        able = np.flatnonzero(count)
+        if not isinstance(queries, Samples):
+            store = self._own_words(queries, times, topics)
+            count = store.posts_per_author()
+            queries = Samples(store, store.author_offsets[:-1], count, np.arange(len(count)))
+        names = np.array(_names(names, len(queries)), object)
+        able = np.flatnonzero(queries.count)
         if not len(able):
             raise ValueError("no query has a post of its own words")
-        samples = Samples(store, store.author_offsets[able], count[able], able)
-        answers = self._answers(samples, [names[number] for number in able], costs)
-        answers = answers.set_index(able).reindex(range(len(count)))
-        answers["answer"] = answers["answer"].fillna(UNJUDGED)
-        return answers.assign(query=names, query_posts=count, threshold=costs.min_probability)
+        samples = queries
+        if len(able) < len(queries):
+            samples = queries[able]
+        best = self._candidates(samples, names[able], 1, costs).set_index(able)
+        of_target = ["target", "target_posts", "score", "llr", "probability"]
+        best.loc[best.llr == NOT_COMPARED, of_target] = np.nan
+        best = best.reindex(range(len(names))).assign(query=names, query_posts=queries.count)
 
-    def _answers(self, queries, names, costs):
-        """Return the answers of :meth:`link` to samples."""
-        ranking = self.rank(queries, names, 1, costs)
-        is_nobody = ranking.target == NOBODY
-        number = is_nobody.cumsum().shift(fill_value=0)  # of the query, whose last row is nobody's
-        best = ranking[~is_nobody].set_index(number[~is_nobody])
-        nobody = ranking[is_nobody].reset_index(drop=True)
-        is_likelier = best.probability > nobody.probability[best.index]
-        unlinked = np.where(is_likelier, UNDECIDED, NOBODY)
-        answer = best.target.where(best.linked, unlinked).reindex(nobody.index, fill_value=NOBODY)
-        has_few = nobody.query_posts < MIN_POSTS_TO_JUDGE
-        best.loc[best.index.isin(np.flatnonzero(has_few)), ["llr", "probability"]] = np.nan
-        answers = pd.DataFrame(
-            {
-                "query": nobody["query"],
-                "answer": answer.mask(nobody.probability.isna() | has_few, UNJUDGED),
-                "nobody": nobody.probability.mask(has_few),
-                "threshold": costs.min_probability,
-            }
-        )
-        return answers.join(best.drop(columns=["query", "rank", "linked"]))
-
-    @cached_property
-    def _column_of_name(self):
-        return {name: column for column, name in enumerate(self.names)}
+        is_judged = best.nobody.notna() & (best.query_posts >= MIN_POSTS_TO_JUDGE)
+        best.loc[~is_judged, ["llr", "probability", "nobody"]] = np.nan
+        is_linked = best.probability >= costs.min_probability
+        is_answer = [~is_judged, is_linked, best.probability > best.nobody]
+        best["answer"] = np.select(is_answer, [UNJUDGED, best.target, UNDECIDED], NOBODY)
+        return best.assign(threshold=costs.min_probability)[ANSWER_COLUMNS]
 
     def columns(self, names: Sequence[str]) -> np.ndarray:
         """Return the number, from 0, of the account with each name; -1 where there is none."""
-        return np.array([self._column_of_name.get(name, -1) for name in names], int)
+        return pd.Index(self.names).get_indexer(pd.Index(names, dtype=object))
 
     def accounts(self, names: Sequence[str]) -> Samples:
         """Return the samples of named accounts, to be used as queries.
@@ -498,48 +491,10 @@ class AccountGallery:
         return self.targets[columns]
 
 
-def likeliest(scores: np.ndarray, llr: np.ndarray, k: int) -> np.ndarray:
-    """Return the numbers (Q, k) of the likeliest targets, the best first; fewer than k if T is.
-
-    Parameters
-    ----------
-    scores, llr : (Q, T); targets of equal ratios are told apart by their scores
-    k : number of targets
-    """
-    return np.lexsort((scores, llr))[:, ::-1][:, :k]
-
-
-def log_mean_ratio(llr: np.ndarray, beyond: int = 0) -> np.ndarray:
-    """Return the logarithm (Q,) of the mean likelihood ratio of the targets that are compared.
-
-    Parameters
-    ----------
-    llr : (Q, T), -inf for targets that are not compared
-    beyond : number of more targets whose ratio is 0
-    """
-    compared = np.isfinite(llr).sum(1) + beyond
-    return logsumexp(llr, 1) - np.log(np.maximum(compared, 1))
-
-
-def posterior(llr: np.ndarray, prior: float, beyond: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the probability that a target is the query's account, and that none is.
-
-    One target belongs to the writer of the query, or none. With prior p, T targets (``beyond``
-    included), the likelihood ratio L_t of target t and the sum S of all ratios, the probability of
-    t is ``(p / T) L_t / (1 - p + (p / T) S)``.
-
-    Parameters
-    ----------
-    llr : (Q, T), -inf for targets that are not compared
-    prior : probability that the writer of a query has a target
-    beyond : number of more targets whose ratio is 0
-
-    Returns
-    -------
-    (Q, T) and (Q,)
-    """
-    compared = np.isfinite(llr).sum(1, keepdims=True) + beyond
-    log_odds = np.log(prior / np.maximum(compared, 1)) + llr
-    log_nobody = np.log1p(-prior)
-    log_total = np.logaddexp(logsumexp(log_odds, 1, keepdims=True), log_nobody)
-    return np.exp(log_odds - log_total), np.exp(log_nobody - log_total[:, 0])
+def _names(names, queries):
+    """Return one name a query, by default "query 0", "query 1" ..."""
+    if names is None:
+        return [f"query {number}" for number in range(queries)]
+    if len(names) != queries:
+        raise ValueError(f"{queries} queries have {len(names)} names")
+    return names

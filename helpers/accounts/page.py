@@ -27,13 +27,13 @@ from ..corpus.loss_lines import (
     MAX_SILENT_SHARE,
     PLACEHOLDER_AUTHOR,
 )
+from .answers import LIKELY, LINKED, LISTS, MIN_LIKELY, SIDES, STATES, Answer
 from .decisions import JOINER
 from .encoder import ENOUGH
-from .evidence import pair_evidence
 from .gallery import UNJUDGED
-from .match import LIKELY, LINKED, LISTS, MIN_LIKELY, SIDES, STATES, Answer
 from .reading import NO_HOURS, OwnPosts
 from .samples import MAX_TOKENS, MIN_POSTS, MOST_POSTS
+from .signs import evidence
 from .unjudged import REASONS, SET_ASIDE, UNSURE
 from .validation import MIN_POSTS_OF_HALF
 
@@ -59,7 +59,7 @@ COMPARED = "compared"
 NOT_ASKED = "not asked about"
 ACCOUNT_COLUMNS = "account posts state language problem nobody".split()
 # parts of a record that are sentences
-TEXTS = ("headline", "read", "asked", "assumed", "fitted_on", "judgement", "sentences", "unknown")
+TEXTS = ("headline", "read", "asked", "assumed", "fitted_on", "judgement", "sentences")
 
 
 def percent(probability: float) -> str:
@@ -212,7 +212,7 @@ def numbers(answer: Answer) -> dict:
     return {
         "one_list": answer.is_one,
         "threshold": costs.min_probability,
-        "prior": answer.prior,
+        "prior": costs.prior,
         "is_prior_estimated": asked >= ENOUGH,
         "is_share_given": answer.is_share_given,
         "false_link_cost": costs.false_accept / costs.miss,
@@ -339,7 +339,7 @@ def _pair_records(answer):
     with answer.gallery.model.inference():
         for record in progress_bar(pairs, desc="evidence", unit="pair", delay=2):
             names = {"a": record.pop("account_a"), "b": record.pop("account_b")}
-            record |= pair_evidence(answer.galleries, *names.values())
+            record |= evidence(answer, tuple(names.values()))
             for letter, name in names.items():
                 # a file of decisions names the first account of a joint one
                 record[f"key_{letter}"] = name.split(JOINER)[0]

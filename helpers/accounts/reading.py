@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -23,13 +23,14 @@ from ..tokens.store import TokenStore, build_store, list_topics
 from ..tokens.tokenizer import Tokenizer
 from .encoder import AuthorEncoder
 from .gallery import AccountGallery
-from .passages import posts_of_one_form, without_passages
 from .samples import (
     MAX_TOKENS,
     MIN_POSTS,
     MOST_POSTS,
     in_memory,
+    posts_of_one_form,
     spread_posts,
+    without_passages,
 )
 from .unjudged import (
     FEW,
@@ -93,40 +94,42 @@ class OwnPosts:
         whether the times of posts are known, with hours, see :func:`has_hours`.
     card : dict
         numbers of rows, posts and accounts that were read, dropped and kept.
-    texts_path : Path, optional
+    texts_path : Path
         the file of who posted which texts, copies included, see
         :mod:`helpers.corpus.shared_texts`.
     set_aside : DataFrame
         the accounts of the file that are not compared, and why, see
         :mod:`helpers.accounts.unjudged`.
+    encoder : AuthorEncoder
+        its tokenizer has made the tokens; it embeds and scores the accounts.
     """
 
     store: TokenStore
     names: np.ndarray
     hours: bool
     card: dict
-    texts_path: Path | None = None
-    set_aside: pd.DataFrame = field(default_factory=partial(set_aside_rows, (), (), ""))
+    texts_path: Path
+    set_aside: pd.DataFrame
+    encoder: AuthorEncoder
 
-    def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
+    def gallery(self, samples: Samples | None = None, **settings) -> AccountGallery:
         """Return a gallery of samples of the store, by default the posts of each account.
 
         By default, accounts with fewer than MIN_POSTS posts are left out.
 
         Parameters
         ----------
-        encoder : AuthorEncoder
-            embeds the accounts
         samples : Samples
             of the store, one per account
+        settings : dict
+            more attributes of the gallery
         """
         if samples is None:
             samples = spread_posts(self.store)
-        return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
+        names = self.names[samples.authors]
+        return AccountGallery(self.encoder, samples, names, self.hours, **settings)
 
-    def gallery_for(
-        self, encoder: AuthorEncoder, queries: list[str], seed: int = 0
-    ) -> AccountGallery:
+    def gallery_for(self, queries: list[str], seed: int = 0) -> AccountGallery:
         """Return a gallery for the given queries: of all accounts if these are few, else of some.
 
         Of more than FULL_GALLERY accounts, the gallery holds those whose vectors are nearest to one
@@ -136,8 +139,6 @@ class OwnPosts:
 
         Parameters
         ----------
-        encoder : AuthorEncoder
-            embeds queries and accounts.
         queries : list of str
             names of the accounts that are asked about
         seed : int
@@ -145,31 +146,24 @@ class OwnPosts:
         """
         samples = spread_posts(self.store)
         if len(samples) <= FULL_GALLERY:
-            return self.gallery(encoder, samples)
+            return self.gallery(samples)
         is_asked = np.isin(self.names[samples.authors], queries)
-        vectors = encoder.vectors(samples[np.flatnonzero(is_asked)], self.hours)
-        near = np.union1d(self._nearest(encoder, vectors, samples), np.flatnonzero(is_asked))
+        near = np.union1d(self._nearest(samples, is_asked), np.flatnonzero(is_asked))
         cohort = reference_targets(len(samples), None, COHORT_ACCOUNTS, seed)
         rows = np.union1d(near, cohort)
-        targets = samples[rows]
-        return AccountGallery(
-            encoder,
-            targets,
-            self.names[targets.authors],
-            self.hours,
-            drawn=np.isin(rows, cohort),
-            beyond=len(samples) - len(targets),
-        )
+        is_drawn = np.isin(rows, cohort)
+        return self.gallery(samples[rows], drawn=is_drawn, beyond=len(samples) - len(rows))
 
-    def _nearest(self, encoder, vectors, samples):
-        """Return the numbers of the samples nearest to some vectors (Q, D), as many for each."""
-        queries = torch.from_numpy(vectors)
+    def _nearest(self, samples, is_asked):
+        """Return the numbers of the samples nearest to those asked about, as many for each."""
+        named = samples[np.flatnonzero(is_asked)]
+        queries = torch.from_numpy(self.encoder.vectors(named, self.hours))
         # of the account itself, and of others
         of_query = 1 + max(min(NEAREST_OF_ALL // len(queries), NEAREST_OF_QUERY), 1)
         scores = []
         for begin in range(0, len(samples), BLOCK_ACCOUNTS):
             block = samples[begin : begin + BLOCK_ACCOUNTS]
-            targets = torch.from_numpy(encoder.vectors(block, self.hours))
+            targets = torch.from_numpy(self.encoder.vectors(block, self.hours))
             scores.append(queries @ targets.T)
         nearest = torch.cat(scores, 1).topk(min(of_query, len(samples))).indices
         return nearest.unique().numpy()
@@ -217,12 +211,8 @@ def read_posts(
 def _read_posts(run, location, encoder, columns, pseudonymise):
     """Do what :func:`read_posts` does, in whose folder nobody else is at work."""
     columns = column_types(location, columns or {})
-    config = CollectConfig(
-        source="table",
-        location=[str(location)],
-        columns=columns,
-        pseudonymise=pseudonymise,
-    )
+    given = {"columns": columns, "pseudonymise": pseudonymise}
+    config = CollectConfig(source="table", location=[str(location)], **given)
     card, texts_path = _collect_with_texts(run, config)
 
     whole_store = tokenise_posts(run, encoder.tokenizer)
@@ -231,7 +221,9 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     most = int(np.clip(STORED_POSTS // len(accounts), LEAST_STORED, MOST_POSTS))
     spread = in_memory(spread_posts(whole_store, accounts, most)).store
     in_form = posts_of_one_form(spread, encoder.kinds)
-    persons = in_memory(_without_posts_of(spread, in_form > 0)).store
+    kept = np.where(in_form > 0, 0, spread.posts_per_author())
+    by_persons = Samples(spread, spread.author_offsets[:-1], kept, np.arange(spread.authors))
+    persons = in_memory(by_persons).store
     store, dropped_tokens = without_passages(persons, encoder.kinds)
     with_own_posts = _count_readable(store, encoder)
 
@@ -253,7 +245,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     hours = has_hours(columns, whole_store)
     if columns["time"] is not None and not hours:
         print(NO_HOURS)
-    return OwnPosts(store, names[accounts], hours, card, texts_path, set_aside)
+    return OwnPosts(store, names[accounts], hours, card, texts_path, set_aside, encoder)
 
 
 def _rows_without_own_words(names, spread, store, in_form):
@@ -287,12 +279,6 @@ def _collect_with_texts(run, config):
     shutil.rmtree(parts_folder(run), ignore_errors=True)
     note(folder)
     return card, texts_path
-
-
-def _without_posts_of(store, is_left_out):
-    """Return a sample per account, without a post where ``is_left_out`` (authors,)."""
-    count = np.where(is_left_out, 0, store.posts_per_author())
-    return Samples(store, store.author_offsets[:-1], count, np.arange(store.authors))
 
 
 def has_hours(columns: dict, store: TokenStore) -> bool:

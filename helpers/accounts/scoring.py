@@ -1,10 +1,14 @@
-"""Weights of an author encoder's members, and the map from their score to a likelihood ratio."""
+"""From scores to likelihood ratios by the weights of members, and from these to probabilities."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
+from scipy.special import logsumexp
 
 from ..evaluation.calibration import Calibration
+from ..evaluation.matching import MatchConfig, estimate_overlap, sinkhorn
+from ..evaluation.scores import Rows, score_blocks
 from ..tokens.batch import Samples
 from .unjudged import ENGLISH
 
@@ -13,6 +17,7 @@ OWN_POSTS = (8, 512)  # posts of each half on which own accounts are calibrated:
 SLOPE_SPREAD = 0.3
 SHIFT_SPREAD = 1.0
 NEAREST_OTHERS = 100  # other accounts that each half is compared with, those nearest to it
+LOG_ODDS = MatchConfig(1.0, 0.0)  # the log-weight of a pair is its log-odds
 CHANCE_ERRORS = 3  # standard errors above chance at which own halves are told from others
 
 
@@ -22,8 +27,8 @@ class ScoringConfig:
 
     Attributes
     ----------
-    members : names, normalisers and weights, as :meth:`helpers.evaluation.models.Model.to_json`
-        returns them
+    members : names, normalisers and weights, as :meth:`helpers.evaluation.models.Model.from_json`
+        takes them
     calibration : turns scores into log-likelihood ratios
     accounts : number of accounts that calibration was fitted on. Likelihood ratios are clipped to
         what so many can support, as in forensic practice (Vergeer et al. 2016): that of a pair lies
@@ -100,16 +105,6 @@ class ScoringConfig:
         bound = float(np.log1p(self.accounts))
         return -bound, bound + float(np.log(targets - 1))
 
-    @classmethod
-    def of(cls, plain: dict) -> "ScoringConfig":
-        """Return the object from which ``asdict`` has made a dict."""
-        parts = {
-            "calibration": Calibration(**plain["calibration"]),
-            "languages": tuple(plain["languages"]),
-            "posts": tuple(plain["posts"]),
-        }
-        return cls(**plain | parts)
-
 
 def fit_own_scoring(
     config: ScoringConfig, scores: np.ndarray, first: Samples, last: Samples, rows: np.ndarray
@@ -177,3 +172,100 @@ def _candidates(scores):
     is_mutual = partner[partner] == row
     may_be_one_person = (nearest == partner[:, None]) & is_mutual[:, None]
     return np.hstack([row[:, None], np.where(may_be_one_person, -1, nearest)])
+
+
+def likeliest(scores: np.ndarray, llr: np.ndarray, k: int) -> np.ndarray:
+    """Return the numbers (Q, k) of the likeliest targets, the best first; fewer than k if T is.
+
+    Parameters
+    ----------
+    scores, llr : (Q, T); targets of equal ratios are told apart by their scores
+    k : number of targets
+    """
+    return np.lexsort((scores, llr))[:, ::-1][:, :k]
+
+
+def log_mean_ratio(llr: np.ndarray, beyond: int = 0) -> np.ndarray:
+    """Return the logarithm (Q,) of the mean likelihood ratio of the targets that are compared.
+
+    Parameters
+    ----------
+    llr : (Q, T), -inf for targets that are not compared
+    beyond : number of more targets whose ratio is 0
+    """
+    compared = np.isfinite(llr).sum(1) + beyond
+    return logsumexp(llr, 1) - np.log(np.maximum(compared, 1))
+
+
+def posterior(llr: np.ndarray, prior: float, beyond: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probability that a target is the query's account, and that none is.
+
+    One target belongs to the writer of the query, or none. With prior p, T targets (``beyond``
+    included), the likelihood ratio L_t of target t and the sum S of all ratios, the probability of
+    t is ``(p / T) L_t / (1 - p + (p / T) S)``.
+
+    Parameters
+    ----------
+    llr : (Q, T), -inf for targets that are not compared
+    prior : probability that the writer of a query has a target
+    beyond : number of more targets whose ratio is 0
+
+    Returns
+    -------
+    (Q, T) and (Q,)
+    """
+    compared = np.isfinite(llr).sum(1, keepdims=True) + beyond
+    log_odds = np.log(prior / np.maximum(compared, 1)) + llr
+    log_nobody = np.log1p(-prior)
+    log_total = np.logaddexp(logsumexp(log_odds, 1, keepdims=True), log_nobody)
+    return np.exp(log_odds - log_total), np.exp(log_nobody - log_total[:, 0])
+
+
+def near_pairs(first: Rows, second: Rows, nearest: int) -> np.ndarray:
+    """Return the pairs (N, 2) of which one vector is among the nearest of the other.
+
+    All pairs with the score of the last of the nearest are kept, so that the order of accounts
+    never decides.
+
+    Parameters
+    ----------
+    first, second : (Q, D) and (T, D)
+        vectors of the accounts of both lists
+    nearest : int
+        number of pairs of each account
+    """
+    pairs = [_nearest(first, second, nearest), _nearest(second, first, nearest)[:, ::-1]]
+    return np.unique(np.concatenate(pairs), axis=0)
+
+
+def _nearest(queries, targets, nearest):
+    """Return the pairs (N, 2) of each query and its nearest targets."""
+    last = max(targets.shape[0] - nearest, 0)
+    pairs = []
+    for part, scores in score_blocks(queries, targets):
+        lowest = np.partition(scores, last, axis=1)[:, [last]]
+        pairs.append(np.argwhere(scores >= lowest) + [part.start, 0])
+    return np.concatenate(pairs)
+
+
+def match_pairs(log_odds: sparse.coo_array, overlap: float = 0.0) -> tuple[sparse.coo_array, float]:
+    """Match two lists; which of them is named first does not matter.
+
+    Parameters
+    ----------
+    log_odds : (Q, T)
+        of the pairs of both lists that may be partners
+    overlap : float
+        share of the shorter list that has a partner; 0 to estimate it
+
+    Returns
+    -------
+    The probabilities, (Q, T) sparse, of which each account has at most one that is far above one
+    half; and the overlap
+    """
+    sides = (log_odds, log_odds.T.tocoo())
+    if not overlap:
+        overlap = float(np.mean([estimate_overlap(side, LOG_ODDS) for side in sides]))
+    forward, back = [sinkhorn(side, LOG_ODDS, overlap) for side in sides]
+    chance = (forward.data + back.data) / 2
+    return sparse.coo_array((chance, log_odds.coords), log_odds.shape), overlap

@@ -4,25 +4,23 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
+from scipy.stats import binomtest
 
-from ..core.names import label
-from ..evaluation import ranking
 from ..evaluation.calibration import calibration_metrics
 from ..evaluation.detection import DetectionCosts
-from ..evaluation.trials import Trials
+from ..evaluation.matching import as_pairs
 from ..tokens.batch import Samples
-from .encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
-from .gallery import NOT_COMPARED, AccountGallery, posterior
+from .encoder import ENOUGH, AuthorEncoder
+from .gallery import NOT_COMPARED, AccountGallery
 from .reading import OwnPosts
 from .samples import spread_posts
+from .scoring import match_pairs, posterior
 from .unjudged import is_read
 
 MAX_ACCOUNTS = 1000  # of more accounts, so many are sampled at random and cut in halves
 MIN_POSTS_OF_HALF = 8  # accounts with fewer posts than two such halves are not checked
 MAX_POSTS_OF_HALF = 128  # with 512, 87 of 102 planted accounts were linked, with 128 it was 86
 CONFIDENCE = 0.95  # of the bound of the share of wrong links
-NORMALISERS = {"s_norm": "s-norm", "as_norm": "AS-norm"}  # as the names of systems end
 
 
 def able_accounts(posts: OwnPosts) -> np.ndarray:
@@ -30,9 +28,7 @@ def able_accounts(posts: OwnPosts) -> np.ndarray:
     return np.flatnonzero(posts.store.posts_per_author() >= 2 * MIN_POSTS_OF_HALF)
 
 
-def split_half_trials(
-    posts: OwnPosts, encoder: AuthorEncoder, seed: int = 0
-) -> tuple[AccountGallery, Samples]:
+def split_half_trials(posts: OwnPosts, seed: int = 0) -> tuple[AccountGallery, Samples]:
     """Return a gallery of the newer halves of accounts, and their older halves as queries.
 
     Both are in the same order. Accounts with fewer than 2 * MIN_POSTS_OF_HALF posts are left out:
@@ -43,8 +39,6 @@ def split_half_trials(
     ----------
     posts : OwnPosts
         all accounts.
-    encoder : AuthorEncoder
-        embeds the halves.
     seed : int
         seed of the random sample of MAX_ACCOUNTS accounts, which is taken where there are more.
     """
@@ -54,7 +48,7 @@ def split_half_trials(
     older_count = whole.count // 2
     older = replace(whole, count=older_count)
     newer = replace(whole, first=whole.first + older_count, count=whole.count - older_count)
-    return posts.gallery(encoder, newer), older
+    return posts.gallery(newer), older
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +82,7 @@ class CalibrationChoice:
 
 
 def choose_calibration(
-    posts: OwnPosts, encoder: AuthorEncoder, costs: DetectionCosts = DetectionCosts(), seed: int = 0
+    posts: OwnPosts, costs: DetectionCosts = DetectionCosts(), seed: int = 0
 ) -> CalibrationChoice:
     """Fit the calibration on own accounts where there are enough, and judge it and the shipped one.
 
@@ -102,9 +96,7 @@ def choose_calibration(
     Parameters
     ----------
     posts : OwnPosts
-        all accounts.
-    encoder : AuthorEncoder
-        the encoder with the shipped calibration.
+        all accounts, and the encoder with the shipped calibration.
     costs : DetectionCosts
         costs of errors, with which the metrics are computed.
     seed : int
@@ -112,14 +104,14 @@ def choose_calibration(
     """
     able = len(able_accounts(posts))
     if able < 2:
-        return CalibrationChoice(encoder, able)
-    gallery, older = split_half_trials(posts, encoder, seed)
+        return CalibrationChoice(posts.encoder, able)
+    gallery, older = split_half_trials(posts, seed)
     can_be_read = np.flatnonzero([is_read(problem) for problem in gallery.problems])
     if 2 <= len(can_be_read) < len(gallery):
         older = older[can_be_read]
-        gallery = posts.gallery(encoder, gallery.targets[can_be_read])
+        gallery = posts.gallery(gallery.targets[can_be_read])
     scores = gallery.scores(older)
-    ratios = {"shipped": _ratios(gallery, older, scores)}
+    ratios = {"shipped": gallery.llr(scores, older)}
     if len(older) >= ENOUGH:
         ratios["own"] = _left_out_ratios(gallery, older, scores, seed)
         gallery = _calibrated(gallery, older, scores, np.arange(len(older)))
@@ -129,12 +121,6 @@ def choose_calibration(
     )
     metrics.loc["accounts"] = len(older)
     return CalibrationChoice(gallery.encoder, able, gallery, older, ratios, metrics)
-
-
-def _ratios(gallery, older, scores):
-    """Return the log-likelihood ratios of older halves with a gallery's."""
-    log_ratios = gallery.log_ratios(scores, older.count[:, None])
-    return log_ratios.clip(*gallery.use.bounds(gallery.reference_count))
 
 
 def _calibrated(gallery, older, scores, rows):
@@ -151,49 +137,14 @@ def _left_out_ratios(gallery, older, scores, seed):
     for judging, fitting in (parts, reversed(parts)):
         judged = _calibrated(gallery, older, scores, np.sort(fitting))
         of_judging = [of_spelling[judging] for of_spelling in scores]
-        ratios[judging] = _ratios(judged, older[judging], of_judging)
+        ratios[judging] = judged.llr(of_judging, older[judging])
     return ratios
 
 
-def compare_with_tfidf(choice: CalibrationChoice, seed: int = 0) -> pd.DataFrame:
-    """Compare the MRR of all members together with that of the best single TF-IDF of the gallery.
-
-    Its scores are normalised by s-norm or by AS-norm, whichever ranks better on these accounts.
-
-    Parameters
-    ----------
-    choice : CalibrationChoice
-        has both halves of the accounts
-    seed : int
-        seed of the bootstrap for the intervals.
-
-    Returns
-    -------
-    Columns ``value``, ``low``, ``high`` and three rows: "encoder", the name of the best TF-IDF,
-    and "Difference". The table is empty for a gallery too small to normalise, which fits no TF-IDF.
-    """
-    if choice.gallery is None or not choice.gallery.normalised:
-        return pd.DataFrame(columns=["value", "low", "high"])
-    trials = Trials(choice.older, choice.gallery.targets)
-    ranks = {}
-    for member in choice.gallery.model.members:
-        if member.name in COUNTED:
-            name = f"{label(member.name)}, {NORMALISERS[member.normaliser]}"
-            ranks[name] = ranking.positive_ranks(member, trials, MAX_TOKENS)
-    mrr = {name: (1 / of_name).mean() for name, of_name in ranks.items()}
-    best = max(mrr, key=mrr.get)
-    our_ranks = ranking.positive_ranks(choice.gallery.model, trials, MAX_TOKENS)
-    differences = ranking.ranking_differences(our_ranks, ranks[best], seed)
-    rows = {
-        "encoder": ranking.ranking_metrics(our_ranks, seed).loc["MRR"],
-        best: ranking.ranking_metrics(ranks[best], seed).loc["MRR"],
-        "Difference": differences.loc["MRR_difference"],
-    }
-    return pd.DataFrame(rows).T
-
-
-def link_errors(choice: CalibrationChoice, costs: DetectionCosts) -> dict[str, float | None] | None:
-    """Count links among halves of accounts, which are linked as accounts of one list are.
+def link_errors(
+    choice: CalibrationChoice, costs: DetectionCosts, are_two: bool = False
+) -> dict[str, float | None] | None:
+    """Count links among halves of accounts, which are linked as accounts of lists are.
 
     Each older half is asked twice: with its own newer half in the list, and without it.
 
@@ -203,6 +154,9 @@ def link_errors(choice: CalibrationChoice, costs: DetectionCosts) -> dict[str, f
         the calibration that is used, with the ratios of N older halves
     costs : DetectionCosts
         costs of errors and the prior, from which probabilities and the threshold follow
+    are_two : bool
+        whether older and newer halves are matched as two lists, in which each account has one
+        partner at most; else as accounts of one list
 
     Returns
     -------
@@ -217,16 +171,15 @@ def link_errors(choice: CalibrationChoice, costs: DetectionCosts) -> dict[str, f
         return None
     *_, llr = choice.ratios.values()
     accounts = len(llr)
-    is_linked = _linked(llr, costs)
+    is_linked = _linked(llr, costs, are_two)
     own_is_linked = is_linked.diagonal()
     others_alone = llr.copy()
     np.fill_diagonal(others_alone, NOT_COMPARED)
     right = int(own_is_linked.sum())
     wrong = int((is_linked.any(1) & ~own_is_linked).sum())
-    wrong_alone = int(_linked(others_alone, costs).any(1).sum())
-    highest = float(accounts)
-    if wrong_alone < accounts:
-        highest *= beta.ppf(CONFIDENCE, wrong_alone + 1, accounts - wrong_alone)
+    wrong_alone = int(_linked(others_alone, costs, are_two).any(1).sum())
+    test = binomtest(wrong_alone, accounts, alternative="less")
+    highest = accounts * test.proportion_ci(CONFIDENCE).high
     errors = {"accounts": accounts, "right": right, "wrong": wrong, "wrong_alone": wrong_alone}
     for name, alone in (("wrong_share", wrong_alone), ("most_wrong_share", highest)):
         wrong_links = costs.prior * wrong + (1 - costs.prior) * alone
@@ -236,8 +189,11 @@ def link_errors(choice: CalibrationChoice, costs: DetectionCosts) -> dict[str, f
     return errors
 
 
-def _linked(llr, costs):
-    """Return which pairs (N, N) are linked, by the lower probability of both directions."""
+def _linked(llr, costs, are_two):
+    """Return which pairs (N, N) are linked, by the rule of one list or of two."""
+    if are_two:
+        probability, _ = match_pairs(as_pairs(llr - np.log(len(llr))), costs.prior)
+        return probability.toarray() >= costs.min_probability
     forward, _ = posterior(llr, costs.prior)
     back, _ = posterior(llr.T, costs.prior)
     return np.minimum(forward, back.T) >= costs.min_probability

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.accounts import page, reading
+from helpers.accounts.answers import match
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.match import answer_question
 from helpers.accounts.samples import MAX_TOKENS, halves
 from helpers.accounts.scoring import OWN_POSTS
 from helpers.core.paths import ROOT, Run
@@ -47,12 +47,12 @@ def own_encoder(encoder, mine):
 
 @pytest.fixture(scope="session")
 def gallery(encoder, mine):
-    return mine.gallery(encoder)
+    return mine.gallery()
 
 
 @pytest.fixture(scope="session")
 def answer(mine, encoder):
-    return answer_question(mine, encoder)
+    return match(mine)
 
 
 @pytest.fixture(scope="session")

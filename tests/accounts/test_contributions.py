@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.accounts.evidence import (
+from helpers.accounts.gallery import AccountGallery
+from helpers.accounts.samples import MAX_TOKENS
+from helpers.accounts.signs import (
     OFFSET,
     contributions,
     part_of_words,
     scores_by_member,
 )
-from helpers.accounts.gallery import AccountGallery
-from helpers.accounts.samples import MAX_TOKENS
 
 
 @pytest.fixture(scope="module")

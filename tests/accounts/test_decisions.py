@@ -7,9 +7,9 @@ from helpers.accounts.decisions import (
     COLUMNS,
     check_decisions,
     listed_decisions,
+    of_lists,
     pseudonym_of,
     read_decisions,
-    unknown_accounts,
 )
 from helpers.core.messages import without_formulas
 
@@ -113,7 +113,7 @@ def test_an_open_quote_is_said_with_the_file(tmp_path):
 def test_accounts_that_a_list_lacks_are_named():
     rows = [("ann", "bob", "same"), ("bob", "nobody2", "different"), ("nobody2", "x", "later")]
     decisions = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
-    assert unknown_accounts(decisions, ["ann", "bob"]) == ["nobody2", "x"]
+    assert of_lists(decisions, [["ann", "bob"]])[1] == ["nobody2", "x"]
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_eight_bits_lose_at_most_half_a_step():
         "zero": torch.zeros(3000, 100),
         "conv": torch.randn(600, 100, 5),
     }
-    packed = fitting.quantise(tables)
+    packed = weights.quantise(tables)
     again = weights.restore(packed)
     assert set(again) == set(tables)
     assert packed["table"].dtype == torch.int8 and packed["small"].dtype == torch.float32
@@ -150,7 +150,7 @@ def test_a_fit_of_own_stores_gives_all_uses_and_is_kept(make_store, tmp_path):
 
 
 def test_saved_and_loaded_it_is_the_same(encoder, tmp_path):
-    fitting.save(encoder, tmp_path / "again")
+    encoder.save(tmp_path / "again")
     again = AuthorEncoder.load(tmp_path / "again")
     # what was in eight bits stays in them
     np.testing.assert_array_equal(again.encode(POSTS), encoder.encode(POSTS))

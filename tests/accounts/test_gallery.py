@@ -1,11 +1,16 @@
 """Galleries: ranks with an open end, no account against itself, kept, grown and shrunk."""
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 
+from helpers.accounts import gallery as gallery_module
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
 from helpers.accounts.gallery import NOBODY, UNDECIDED, UNJUDGED, AccountGallery
 from helpers.accounts.samples import halves, texts_of
+from helpers.core import paths
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import cosine
 from helpers.tokens.tokenizer import Tokenizer
@@ -36,8 +41,8 @@ def test_the_returned_account_is_found(gallery):
     assert found.target[0] == "demo-0003" and found["rank"][0] == 1
     assert found.target.iloc[-1] == NOBODY and "newcomer" not in set(found.target)
     assert not found.linked.iloc[-1], "nobody is no link"
-    for names, k in ((["a", "b"], 1), (["a"], 0)):
-        with pytest.raises(ValueError, match="queries have"):
+    for names, k, message in ((["a", "b"], 1, "1 queries have 2"), (["a"], 0, "0 answers are")):
+        with pytest.raises(ValueError, match=message):
             gallery.rank(gallery.accounts(["newcomer"]), names, k)
 
 
@@ -64,7 +69,7 @@ def test_costs_decide(gallery):
 
 def test_scores_are_those_of_evaluation(encoder, mine):
     older, newer = halves(mine.store, 8)
-    gallery = mine.gallery(encoder, newer)
+    gallery = mine.gallery(newer)
     assert len(gallery) >= ENOUGH and gallery.normalised
     expected = encoder.model(True, mine.hours).score_matrix(older, newer, MAX_TOKENS)
     found = gallery.rank(older[np.arange(3)], None, len(gallery))
@@ -192,3 +197,40 @@ def test_names_are_one_an_account(encoder, names, message):
 def test_times_on_one_side_only_are_refused(gallery):
     with pytest.raises(ValueError, match="with times"):
         gallery.queries([["a post"]])
+
+
+HABITS = {
+    "lower case, no punctuation": lambda text: re.sub(r"[^\w\s]", "", text.lower()),
+    "Every Word Capital": str.title,
+    "dots": lambda text: re.sub(r"[.,] ", "... ", text) + "...",
+}
+
+
+@pytest.fixture(scope="module")
+def committers():
+    """48 posts of each of 46 authors of commit messages, oldest first."""
+    posts = pd.read_parquet(paths.PARAMS / "commits" / "messages.parquet")
+    posts = posts.sort_values("time").groupby("author").tail(48)
+    count = posts.author.value_counts()
+    names = sorted(count.index[count == 48])[:46]
+    return {name: posts.text[posts.author == name].tolist() for name in names}
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_a_habit_of_spelling_alone_links_nobody(committers, encoder, habit, monkeypatch):
+    names = list(committers)
+    known = [committers[name][:24] for name in names[:40]]
+    spelled = [[HABITS[habit](text) for text in committers[name]] for name in names]
+    known[0] = spelled[0][:24]
+    gallery = AccountGallery.of(encoder, known, names[:40])
+    strangers = [posts[24:] for posts in spelled[40:]]
+    queries = gallery.queries([*strangers, spelled[0][24:]])
+    costs = DetectionCosts(prior=0.5, false_accept=10)
+
+    answers = gallery.link(queries, costs=costs)
+    of_strangers, of_owner = answers[:-1], answers.iloc[-1]
+    assert (of_strangers.probability < 0.9).all() and of_owner.answer == names[0]
+
+    monkeypatch.setattr(gallery_module, "SPELLING_MARGIN", np.inf)
+    as_written = gallery.link(queries, costs=costs)[:-1]
+    assert ((as_written.target == names[0]) & (as_written.probability > 0.9)).any()

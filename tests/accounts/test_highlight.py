@@ -2,8 +2,8 @@
 
 import re
 
-from helpers.accounts.evidence import contributions, highlight
 from helpers.accounts.gallery import AccountGallery
+from helpers.accounts.signs import contributions, highlight
 
 
 def test_words_of_the_topic_are_underlined_and_escaped(encoder):

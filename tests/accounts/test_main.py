@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from helpers.accounts.__main__ import main
+from helpers.accounts.answers import LINKED, PAIR_COLUMNS
 from helpers.accounts.commands import CARE
 from helpers.accounts.decisions import pseudonym_of
-from helpers.accounts.match import LINKED, PAIR_COLUMNS
 from helpers.core import paths
 from helpers.sources.demo import write_demo_csv
 

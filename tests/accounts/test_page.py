@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import match
+from helpers.accounts import answers
 from helpers.accounts import page as answer_page
 from helpers.accounts.__main__ import main
+from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED
 from helpers.accounts.gallery import UNJUDGED
-from helpers.accounts.match import LIKELY, LINKED, NOT_LINKED
 from helpers.accounts.page import percent, render, sentences
 from helpers.accounts.samples import texts_of
 
@@ -74,6 +74,15 @@ def test_signs_are_in_as_many_posts_as_a_search_finds(answer, record):
         words = f"it is in {strongest['posts_a']} of {pair['posts_a']} posts read of {pair['a']}"
         assert f"against it is “{strongest['text']}”: {words}" in page
     assert signs > 50
+
+
+def test_each_sign_stands_once_and_each_system_is_explained(record):
+    page = visible(render(record))
+    for pair in record["pairs"]:
+        signs = [sign["text"] for sign in pair["speaks_for"] + pair["speaks_against"]]
+        assert len(set(signs)) == len(signs) > 8
+        for name in pair["systems"]:
+            assert f"{name}: " in page and f"{name}: None" not in page
 
 
 def test_hostile_names_and_posts_are_only_text(record):
@@ -184,10 +193,10 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
 
 
 def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer, record):
-    few = answer.accounts.head(6).assign(problem=match.EQUALLY_LIKELY)
+    few = answer.accounts.head(6).assign(problem=answers.EQUALLY_LIKELY)
     said = answer_page.said(record | answer_page.numbers(replace(answer, accounts=few)))
     words = "posts that are as much like those of any other account here (6)"
     assert words in " ".join(said["sentences"])
-    gallery = answer.posts[0].gallery(answer.gallery.encoder, answer.gallery.targets[np.arange(20)])
+    gallery = answer.posts[0].gallery(answer.gallery.targets[np.arange(20)])
     small = record | answer_page.numbers(replace(answer, galleries=[gallery]))
     assert "fewer than 30 accounts" in " ".join(answer_page.said(small)["sentences"])

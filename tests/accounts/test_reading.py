@@ -4,7 +4,6 @@ import bz2
 import gzip
 import json
 import lzma
-import re
 
 import numpy as np
 import pandas as pd
@@ -165,7 +164,7 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
         return original(self, scores, first, last, rows, hours)
 
     monkeypatch.setattr(type(encoder), "calibrated_by", watched)
-    choice = validation.choose_calibration(mine, encoder)
+    choice = validation.choose_calibration(mine)
     table = choice.metrics
     count = len(choice.older)
     everybody = set(range(count))
@@ -185,26 +184,19 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
 
 
 def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monkeypatch):
-    before = validation.choose_calibration(mine, encoder)
+    before = validation.choose_calibration(mine)
     problems = np.full(len(before.older), "", object)
     problems[:3] = "40% of the text is letters or signs that the encoder does not know"
     problems[3] = "writes Spanish, for which no probability was checked"
     monkeypatch.setattr(AccountGallery, "problems", problems)
-    after = validation.choose_calibration(mine, encoder)
+    after = validation.choose_calibration(mine)
     assert len(after.older) == len(before.older) - 3
     assert after.older.authors.tolist() == before.older.authors[3:].tolist()
 
 
 def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
-    choice = validation.choose_calibration(subset_of_accounts(mine, np.arange(10)), encoder)
+    choice = validation.choose_calibration(subset_of_accounts(mine, np.arange(10)))
     assert choice.encoder is encoder and list(choice.metrics) == ["shipped"]
-
-
-def test_counting_is_compared_with(mine, encoder):
-    table = validation.compare_with_tfidf(validation.choose_calibration(mine, encoder))
-    assert list(table.index)[::2] == ["encoder", "Difference"]
-    assert re.fullmatch("TF-IDF (word|char 2-5|subword), A?[sS]-norm", table.index[1])
-    assert abs(table.value["encoder"] - table.value.iloc[1] - table.value["Difference"]) < 1e-9
 
 
 def test_who_is_asked(mine, monkeypatch):
@@ -232,7 +224,7 @@ def test_of_many_accounts_those_that_matter_are_compared(
     mine, encoder, gallery, many, block, monkeypatch
 ):
     monkeypatch.setattr(reading, "BLOCK_ACCOUNTS", block)
-    part = mine.gallery_for(encoder, ["newcomer"])
+    part = mine.gallery_for(["newcomer"])
     assert len(part) + part.beyond == 41 > len(part) >= 30 and part.drawn.sum() == 30
     vectors = encoder.vectors(spread_posts(mine.store), True)
     nearest = mine.names[np.argsort(-(vectors @ vectors[list(mine.names).index("newcomer")]))[:12]]
@@ -242,12 +234,12 @@ def test_of_many_accounts_those_that_matter_are_compared(
     assert partial.target[0] == whole.target[0] == "demo-0003"
     # normalised by a draw of 30; by the twelve most alike it is below 0
     assert partial.score[0] > whole.score[0] / 2
-    part_of_eight = mine.gallery_for(encoder, list(mine.names[:8]))
+    part_of_eight = mine.gallery_for(list(mine.names[:8]))
     assert set(mine.names[:8]) <= set(part_of_eight.names)
 
 
 def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, many):
-    part = mine.gallery_for(encoder, ["newcomer"])
+    part = mine.gallery_for(["newcomer"])
     ranking = part.rank(part.accounts(["newcomer"]), ["newcomer"], len(part))
     weighed = 0.05 / 40 * np.exp(ranking.llr[:-1].astype(float))
     np.testing.assert_allclose(

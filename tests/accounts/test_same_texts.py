@@ -94,12 +94,12 @@ def test_copies_are_known_as_long_as_posts_are(copied, original, encoder, tmp_pa
     named = [{HOSTILE, "demo-0003"}, {"demo-0005", "demo-0007"}]
 
     posts = reading.read_posts(run, str(copied), encoder)
-    assert names_of(find_same_texts(posts), copied) == named and len(merges) == 1
+    assert names_of(find_same_texts([posts], None), copied) == named and len(merges) == 1
     posts = reading.read_posts(run, str(copied), encoder)
-    assert names_of(find_same_texts(posts), copied) == named and len(merges) == 1
+    assert names_of(find_same_texts([posts], None), copied) == named and len(merges) == 1
     posts.texts_path.write_bytes(posts.texts_path.read_bytes()[:-5])
     posts = reading.read_posts(run, str(copied), encoder)
-    assert names_of(find_same_texts(posts), copied) == named and len(merges) == 2
+    assert names_of(find_same_texts([posts], None), copied) == named and len(merges) == 2
 
     original.to_csv(tmp_path / "plain.csv", index=False)
 
@@ -110,9 +110,9 @@ def test_copies_are_known_as_long_as_posts_are(copied, original, encoder, tmp_pa
         patch.setattr(reading, "write_texts", stop)
         reading.read_posts(run, str(tmp_path / "plain.csv"), encoder)
     posts = reading.read_posts(run, str(tmp_path / "plain.csv"), encoder)
-    assert find_same_texts(posts).empty
+    assert find_same_texts([posts], None).empty
     posts = reading.read_posts(run, str(copied), encoder)
-    assert names_of(find_same_texts(posts), copied) == named
+    assert names_of(find_same_texts([posts], None), copied) == named
     assert len(list((run.folder / "texts").glob("*.parquet"))) == 1
 
 

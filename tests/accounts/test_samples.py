@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers.accounts import passages
 from helpers.accounts import samples as module
-from helpers.accounts.passages import posts_of_one_form, without_passages
+from helpers.accounts.samples import posts_of_one_form, without_passages
 from tests.factories import store_in_memory
 
 FORM = (
@@ -139,7 +138,7 @@ def repeated_naively(posts, length):
 
 
 def test_passages_equal_those_of_a_loop(monkeypatch):
-    monkeypatch.setattr(passages, "PASSAGE_TOKENS", 4)
+    monkeypatch.setattr(module, "PASSAGE_TOKENS", 4)
     rng = np.random.default_rng(0)
     texts = [rng.integers(0, 3, size).tolist() for size in (30, 4, 25, 3, 40, 0)]
     store = store_in_memory([2, 4], lengths=[len(post) for post in texts], vocabulary=3)

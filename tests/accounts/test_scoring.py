@@ -153,7 +153,7 @@ def test_the_prior_of_few_queries_is_not_estimated(encoder, gallery):
 
 def test_nobody_is_linked_where_every_account_has_another_author(encoder, mine):
     others = np.flatnonzero(mine.names != "newcomer")
-    gallery = mine.gallery(encoder, spread_posts(mine.store, others))
+    gallery = mine.gallery(spread_posts(mine.store, others))
     prior = gallery.estimate_prior(gallery.targets, list(gallery.names))
     costs = LINK_COSTS.model_copy(update={"prior": prior})
     ranking = gallery.rank(gallery.targets, list(gallery.names), 1, costs)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from helpers.accounts.evidence import topic_words
 from helpers.accounts.gallery import AccountGallery
+from helpers.accounts.signs import topic_words
 from helpers.sources import demo_writer
 
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.accounts import commands, match, page, reading, two_lists
+from helpers.accounts import answers, commands, page, reading, scoring
+from helpers.accounts.answers import LEAST_PROBABILITY, LINKED, Question, match
 from helpers.accounts.encoder import ENOUGH
-from helpers.accounts.evidence import pair_evidence
 from helpers.accounts.gallery import LINK_COSTS, UNJUDGED
-from helpers.accounts.match import LEAST_PROBABILITY, LINKED, Question, answer_question
 from helpers.accounts.page import render
 from helpers.accounts.scoring import ScoringConfig
+from helpers.accounts.signs import evidence
 from helpers.core.paths import Run
 from helpers.evaluation.matching import as_pairs
 from helpers.evaluation.scores import as_rows
@@ -55,17 +55,17 @@ def posts(encoder, files, tmp_path_factory):
         reading.read_posts(Run(name), str(files / f"{name}.csv"), encoder, pseudonymise=False)
         for name in "ab"
     ]
-    yield two_lists.comparable_lists(*both, encoder.kinds)
+    yield both
     patch.undo()
 
 
-def ask(encoder, posts, decisions=None, **question):
-    return answer_question(posts[0], encoder, Question(**question), decisions, posts[1])
+def ask(posts, decisions=None, **question):
+    return match(*posts, Question(**question), decisions)
 
 
 @pytest.fixture(scope="module")
 def matched(encoder, posts):
-    return ask(encoder, posts)
+    return ask(posts)
 
 
 def decided_as(*rows):
@@ -90,7 +90,7 @@ def test_most_partners_are_found(matched):
     linked = linked_of(matched)
     right = linked.account_a == linked.account_b
     assert right.sum() >= 0.6 * len(IN_BOTH) and (~right).sum() <= 1
-    assert 0.3 < matched.prior < 0.8
+    assert 0.3 < matched.costs.prior < 0.8
     assert matched.pairs.probability.min() >= LEAST_PROBABILITY
     nobody = nobody_of(matched, "A")
     only_a = ~nobody.index.isin(nobody_of(matched, "B").index)
@@ -105,7 +105,7 @@ def test_the_sum_of_an_account_s_probabilities_is_one(matched):
 
 
 def test_the_order_of_the_lists_does_not_matter(encoder, posts, matched):
-    reverse = ask(encoder, posts[::-1])
+    reverse = ask(posts[::-1])
     columns = {"account_a": "account_b", "account_b": "account_a"}
     columns |= {"posts_a": "posts_b", "posts_b": "posts_a"}
     order = ["account_a", "account_b"]
@@ -123,7 +123,7 @@ def test_decisions_are_heeded(encoder, posts, matched):
     linked = names_of(linked_of(matched))
     wrong = (matched.gallery.names[0], linked[1][1])
     rows = [(*wrong, "same"), *[(*pair, "different") for pair in linked[2:4]]]
-    changed = ask(encoder, posts, decided_as(*rows, (*linked[0], "later"), ("x", "y", "same")))
+    changed = ask(posts, decided_as(*rows, (*linked[0], "later"), ("x", "y", "same")))
     new_pairs = changed.pairs
     assert wrong[0] not in set(new_pairs.account_a) and wrong[1] not in set(new_pairs.account_b)
     assert wrong[0] not in nobody_of(changed, "A") and wrong[1] not in nobody_of(changed, "B")
@@ -138,7 +138,7 @@ def test_somebody_must_be_left(encoder, posts):
     partner = posts[1].names[0]
     everybody = [(name, partner, "same") for name in posts[0].names]
     with pytest.raises(ValueError, match="nobody is left to match"):
-        ask(encoder, posts, decided_as(*everybody))
+        ask(posts, decided_as(*everybody))
 
 
 def test_strangers_are_not_linked(encoder, posts):
@@ -147,17 +147,17 @@ def test_strangers_are_not_linked(encoder, posts):
     only_b = np.flatnonzero(~np.isin(posts[1].names, posts[0].names))
     sides = [subset_of_accounts(posts[0], only_a), subset_of_accounts(posts[1], only_b)]
     assert min(len(only_a), len(only_b)) >= ENOUGH
-    assert len(linked_of(ask(encoder, sides))) <= min(len(only_a), len(only_b)) / 200
+    assert len(linked_of(ask(sides))) <= min(len(only_a), len(only_b)) / 200
 
 
 def test_accounts_of_few_posts_cannot_be_judged(encoder, posts, matched, monkeypatch):
     """The same name may be of few posts in one list only."""
     name = names_of(linked_of(matched))[0][0]
     counts = matched.accounts[matched.accounts.account == name].posts
-    monkeypatch.setattr(match, "MIN_POSTS_TO_JUDGE", counts.max())
-    accounts = ask(encoder, posts).accounts
+    monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", counts.max())
+    accounts = ask(posts).accounts
     assert (accounts.problem != "").tolist() == (accounts.posts < counts.max()).tolist()
-    pairs = ask(encoder, posts).pairs
+    pairs = ask(posts).pairs
     few = pairs[["posts_a", "posts_b"]].min(axis=1) < counts.max()
     assert few.any() and not few.all()
     assert (pairs.state == UNJUDGED).tolist() == few.tolist()
@@ -167,20 +167,22 @@ def test_accounts_of_few_posts_cannot_be_judged(encoder, posts, matched, monkeyp
 def test_few_accounts_are_refused(encoder, posts):
     few = subset_of_accounts(posts[1], np.arange(ENOUGH - 1))
     with pytest.raises(ValueError, match="list B has .* ask `python -m helpers mine`"):
-        ask(encoder, [posts[0], few])
+        ask([posts[0], few])
 
 
 def test_large_lists_are_matched_by_their_nearest_pairs(matched, monkeypatch):
-    nothing = np.empty((0, 2), int)
-    whole = two_lists.log_odds_of_pairs(matched.galleries, nothing)
-    monkeypatch.setattr(two_lists, "FULL_GALLERY", 10)
-    monkeypatch.setattr(two_lists, "NEAREST", 12)
-    near = two_lists.log_odds_of_pairs(matched.galleries, nothing)
+    nothing = ([], [])
+    whole = answers.log_odds_of_pairs(matched.galleries, nothing)
+    monkeypatch.setattr(answers, "FULL_GALLERY", 10)
+    monkeypatch.setattr(answers, "NEAREST", 12)
+    near = answers.log_odds_of_pairs(matched.galleries, nothing)
     np.testing.assert_allclose(whole.toarray()[near.coords], near.data, atol=1e-3)
     assert near.nnz < whole.nnz / 2
-    different = np.stack(near.coords, 1)[::3]
-    left = two_lists.log_odds_of_pairs(matched.galleries, different)
-    assert set(zip(*left.coords)) == set(zip(*near.coords)) - set(map(tuple, different))
+    different = [rows[::3] for rows in near.coords]
+    sides = zip(matched.galleries, different)
+    names = [gallery.names[rows] for gallery, rows in sides]
+    left = answers.log_odds_of_pairs(matched.galleries, names)
+    assert set(zip(*left.coords)) == set(zip(*near.coords)) - set(zip(*different))
 
 
 @given(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 9), st.integers(1, 12))
@@ -188,20 +190,20 @@ def test_the_nearest_pairs_are_those_of_a_loop(seed, rows, columns, nearest):
     rng = np.random.default_rng(seed)
     sides = [as_rows(rng.integers(0, 3, (size, 4)).astype(float)) for size in (rows, columns)]
     expected = slow_candidates((sides[0] @ sides[1].T).numpy(), nearest)
-    assert [tuple(pair) for pair in two_lists.near_pairs(*sides, nearest)] == expected
+    assert [tuple(pair) for pair in scoring.near_pairs(*sides, nearest)] == expected
 
 
 def test_the_evidence_adds_up_to_the_score(matched):
     best = matched.pairs.iloc[0]
-    evidence = pair_evidence(matched.galleries, best.account_a, best.account_b)
+    found = evidence(matched, (best.account_a, best.account_b))
     first, second = matched.galleries
     pair = [first.columns([best.account_a]), second.columns([best.account_b])]
     forward = second.model.score_matrix(first.targets[pair[0]], second.targets, 128)
     back = first.model.score_matrix(second.targets[pair[1]], first.targets, 128)
     score = (forward[0, pair[1]] + back[0, pair[0]]) / 2
-    assert evidence["score"] == pytest.approx(score, abs=2e-4)
-    assert sum(evidence["systems"].values()) == pytest.approx(evidence["score"])
-    assert evidence["of_words"] + evidence["of_hours"] == pytest.approx(evidence["score"])
+    assert found["score"] == pytest.approx(score, abs=2e-4)
+    assert sum(found["systems"].values()) == pytest.approx(found["score"])
+    assert found["of_words"] + found["of_hours"] == pytest.approx(found["score"])
 
 
 def test_of_each_account_one_pair_is_shown(matched):
@@ -243,7 +245,7 @@ def scores_of(drawn):
 
 
 def linked_pairs(scores, overlap):
-    probability, _ = two_lists.match_pairs(as_pairs(2 * scores - 4), overlap or 0.0)
+    probability, _ = scoring.match_pairs(as_pairs(2 * scores - 4), overlap or 0.0)
     return np.argwhere(probability.toarray() >= LINK_COSTS.min_probability)
 
 
@@ -272,7 +274,7 @@ def test_another_order_gives_the_same_links(drawn):
 def test_no_probability_is_above_what_the_fit_supports(encoder, posts, matched, monkeypatch):
     assert matched.pairs.probability.max() <= matched.highest_probability < 1
     monkeypatch.setattr(ScoringConfig, "bounds", lambda *_: (-1.0, 1.0))
-    answer = ask(encoder, posts)
+    answer = ask(posts)
     assert answer.pairs.probability.max() <= answer.highest_probability < 0.5
     assert not len(linked_of(answer)) and len(answer.pairs)
 
@@ -284,6 +286,10 @@ def test_the_page_says_what_the_tables_say(matched, monkeypatch):
     words = " ".join(html.split())
     assert "Who of a.csv is who in b.csv?" in words and "say so with --overlap" in words
     assert f"{len(linked_of(matched))} pairs of accounts are linked, with " in words
+    errors = record["link_errors"]
+    tried = f"As a test, we cut {errors['accounts']} accounts of list {matched.fitted_list} into"
+    assert "How often is a link wrong?" in words and tried in words
+    assert f"If {page.percent(record['prior'])} of the accounts of the shorter list have" in words
     for sentence in [*record["sentences"], *record["read"], *record["fitted_on"]]:
         assert sentence in words
     nothing = replace(matched, pairs=matched.pairs.head(0))

@@ -3,6 +3,7 @@
 import base64
 import random
 import string
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,8 @@ import pytest
 from helpers.accounts import gallery as gallery_module
 from helpers.accounts import unjudged
 from helpers.accounts.__main__ import main
+from helpers.accounts.answers import LINKED
 from helpers.accounts.gallery import UNJUDGED, AccountGallery
-from helpers.accounts.match import LINKED
 from helpers.accounts.reading import read_posts
 from helpers.accounts.samples import halves, texts_of
 from helpers.accounts.scoring import OWN_POSTS
@@ -164,16 +165,16 @@ def test_a_language_counts_where_calibration_has_seen_accounts_enough(encoder, m
     monkeypatch.setattr(
         gallery_module, "languages_of", lambda samples, _: ["Polish"] * len(samples)
     )
-    shipped = mine.gallery(encoder)
+    shipped = mine.gallery()
     assert set(shipped.problems) == {f"writes Polish, {unjudged.UNCHECKED}"}
     monkeypatch.setattr("helpers.accounts.encoder.languages_of", lambda *_: ["Polish"] * 30)
     first, last = halves(mine.store, *OWN_POSTS)
     fit = (encoder.model(True, mine.hours).score_matrix(first, last, 128), first, last)
     own = encoder.calibrated_by(*fit, np.arange(len(first)), mine.hours)
-    assert set(mine.gallery(own).problems) == {""}
+    assert set(replace(mine, encoder=own).gallery().problems) == {""}
     monkeypatch.setattr("helpers.accounts.encoder.languages_of", lambda *_: ["Polish"] * 29)
     own = encoder.calibrated_by(*fit, np.arange(len(first)), mine.hours)
-    assert "" not in set(mine.gallery(own).problems)
+    assert "" not in set(replace(mine, encoder=own).gallery().problems)
 
 
 def test_letters_that_others_use_as_rarely_are_no_reason(encoder):

@@ -84,7 +84,7 @@ def accounts(run):
     if not file.exists():
         write_demo_csv(file, evader="demo-0003", accounts=8, posts=200)
     own = reading.read_posts(run, str(file), encoder)
-    gallery = own.gallery(encoder)
+    gallery = own.gallery()
     query = [own.names[0]]
     gallery.rank(gallery.accounts(query), query, 3)
     return gallery

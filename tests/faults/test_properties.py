@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.accounts import reading
-from helpers.accounts.evidence import contributions
 from helpers.accounts.gallery import LINK_COSTS, NOBODY, posterior
+from helpers.accounts.signs import contributions
 from helpers.cleaning.authors import pseudonymiser, same_author
 from helpers.core.paths import Run
 from helpers.corpus.collection import CollectConfig, collect
@@ -238,7 +238,7 @@ def gallery(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AUTHORBOOK_OUTPUTS", str(folder / "outputs"))
         own = reading.read_posts(Run("own"), str(folder / "own.csv"), calls.shipped(), None, False)
-    return own.gallery(calls.shipped())
+    return own.gallery()
 
 
 @pytest.fixture(scope="module")

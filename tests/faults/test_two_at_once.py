@@ -145,14 +145,14 @@ def test_two_pages_are_of_their_own_files(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     pages = {}
 
-    def answer_question(posts, *_):
+    def match(posts, **_):
         time.sleep(0.2)
         card = json.loads((tmp_path / "mine" / "data_card.json").read_text())
         files = (posts.card["location"], card["location"])
         pages[threading.current_thread().name] = files
         raise ValueError("this is all")
 
-    monkeypatch.setattr("helpers.accounts.commands.answer_question", answer_question)
+    monkeypatch.setattr("helpers.accounts.answers.match", match)
     threads = []
     for name in FILES:
         arguments = ["mine", str(folder / name)]

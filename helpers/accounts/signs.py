@@ -24,6 +24,7 @@ from ..encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_buck
 from ..evaluation.scores import cosine
 from ..tokens.batch import PAD, Samples
 from ..tokens.store import concat_ranges
+from .answers import Answer
 from .gallery import AccountGallery
 from .samples import MAX_TOKENS, UNKNOWN_TOPIC, rooms_of, texts_of
 
@@ -46,16 +47,15 @@ AGAINST_COLOUR = "213,94,0"
 MIN_STRENGTH = 0.05  # share of the strongest subword; paler colours would not be seen
 
 
-def pair_evidence(galleries: list[AccountGallery], account_a: str, account_b: str) -> dict:
+def evidence(answer: Answer, pair: tuple[str, str]) -> dict:
     """Collect the evidence of one pair of accounts.
 
     Parameters
     ----------
-    galleries : list of AccountGallery
-        one that holds both accounts, or one of each; the parts are then the means of both
-        directions
-    account_a, account_b : str
-        their names
+    answer : Answer
+        about one list, or about two; the parts are then the means of both directions
+    pair : tuple of str
+        names of account a and account b
 
     Returns
     -------
@@ -66,29 +66,26 @@ def pair_evidence(galleries: list[AccountGallery], account_a: str, account_b: st
     that hold these words; ``activity``, see :func:`activity`, None where times are not known;
     ``posts_html``, of both accounts the posts that contribute most, escaped
     """
-    first, second = galleries[0], galleries[-1]
-    samples = [first.accounts([account_a]), second.accounts([account_b])]
+    first, second = answer.galleries[0], answer.galleries[-1]
+    samples = [first.accounts(pair[:1]), second.accounts(pair[1:])]
     own_name = ""
-    if first is second:
-        own_name = account_a
-    parts = contributions(second, samples[0], account_b, own_name)
-    if first is not second:
-        parts = pd.concat([parts, contributions(first, samples[1], account_a)])
-        parts = parts.assign(contribution=parts.contribution / 2)
-        parts = _summed(parts)
-    words = topic_words(second, samples[0], account_b, own_name)
+    if answer.is_one:
+        own_name = pair[0]
+    parts = contributions(second, samples[0], pair[1], own_name)
+    if not answer.is_one:
+        parts = pd.concat([parts, contributions(first, samples[1], pair[0])])
+        parts["contribution"] /= 2
+    words = topic_words(second, samples[0], pair[1], own_name)
     *of_members, (_, score) = scores_by_member(parts).to_numpy().tolist()
     systems = {label(name): value for name, value in of_members}
     of_hours = systems.get(label("hours"), 0.0)
     tokenizer = second.encoder.tokenizer
-    texts = [texts_read(side, tokenizer) for side in samples]
     return {
         "score": score,
         "systems": systems,
         "of_words": score - of_hours,
         "of_hours": of_hours,
-        "speaks_for": strongest_signs(parts[parts.contribution > 0], words, texts),
-        "speaks_against": strongest_signs(parts[parts.contribution < 0], words, texts),
+        **strongest_signs(parts, words, [texts_read(side, tokenizer) for side in samples]),
         "words_of_topic": words,
         "part_of_topic": part_of_words(parts, words) if words else 0.0,
         "activity": activity(*samples) if second.hours else None,
@@ -138,7 +135,9 @@ def contributions(
                 rows.append((member.name, feature, member.weight * slope * value))
         rows.append((member.name, OFFSET, member.weight * offset))
 
-    return _summed(pd.DataFrame(rows, columns=["member", "feature", "contribution"]))
+    parts = pd.DataFrame(rows, columns=["member", "feature", "contribution"])
+    parts = parts.groupby(["member", "feature"], sort=False, as_index=False).sum()
+    return parts.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
 
 
 def _features(encoder, batch, vectors, gallery):
@@ -190,8 +189,7 @@ def _feature_names(batch, vocabulary, buckets, pieces):
     share a name, "a b / c d".
     """
     texts = {}
-    for post in batch.tokens[batch.mask].tolist():
-        tokens = [token for token in post if token != PAD]
+    for tokens in _posts_read(batch):
         for token in tokens:
             texts.setdefault(token, {})[pieces[token]] = None
         for left, right in zip(tokens, tokens[1:]):
@@ -228,14 +226,8 @@ def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:
     Columns ``member``, ``contribution``; the last row, "All members", holds the total.
     """
     sums = parts.groupby("member", sort=False).contribution.sum().sort_values(ascending=False)
-    total = pd.Series({"All members": sums.sum()})
-    return pd.concat([sums, total]).rename("contribution").rename_axis("member").reset_index()
-
-
-def _summed(parts):
-    """Add up the contributions of each feature of a member, and sort them by size."""
-    sums = parts.groupby(["member", "feature"], sort=False, as_index=False).contribution.sum()
-    return sums.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
+    sums["All members"] = sums.sum()
+    return sums.reset_index()
 
 
 def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> list[str]:
@@ -271,10 +263,10 @@ def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str 
             _posts_of(gallery.targets, others, "here").sample(frac=1, random_state=0),
         ]
     )
-    rooms = [set(posts.room[posts.group == writer]) for writer in ("query", "target")]
-    is_shared = posts.room.isin(rooms[0] & rooms[1] - {UNKNOWN_TOPIC})
+    rooms = posts.groupby("group").room.agg(set)
+    is_shared = posts.room.isin(rooms["query"] & rooms["target"] - {UNKNOWN_TOPIC})
     is_elsewhere = ~is_shared & (posts.group == "here") & (posts.room != UNKNOWN_TOPIC)
-    posts.loc[is_elsewhere, "group"] = "elsewhere"
+    posts["group"] = posts.group.mask(is_elsewhere, "elsewhere")
     posts = posts[is_shared | is_elsewhere].head(MAX_COUNTED_POSTS)
     sizes = posts.group.value_counts()
     if not {"here", "elsewhere"} <= set(sizes.index):
@@ -284,20 +276,26 @@ def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str 
     for group, of_group in posts.groupby("group"):
         store = query.store if group == "query" else gallery.targets.store
         texts = texts_of(store, of_group.post, gallery.encoder.tokenizer)
-        # marks such as those of links are no words
-        matches = [[m[0].lower() for m in WORD.finditer(text) if not m[1]] for text in texts]
-        words.append(of_group.assign(word=[set(of_text) for of_text in matches]).explode("word"))
+        words.append(of_group.assign(word=list(map(_words_of, texts))).explode("word"))
     words = pd.concat(words)
     table = pd.crosstab(words.word, words.group)
-    table = table[(table["query"] > 0) & (table.target > 0)]
     users = words[words.group == "here"].groupby("word").account.nunique()
-    rate = table.here / sizes["here"]
-    is_typical = rate >= MIN_RATE_RATIO * table.elsewhere / sizes["elsewhere"]
-    is_typical &= users.reindex(table.index, fill_value=0) >= MIN_OTHER_ACCOUNTS
-    is_typical &= _p_value(table, sizes, "here", "elsewhere") < MAX_P_VALUE
-    for writer in ("query", "target"):
-        is_typical &= _p_value(table, sizes, writer, "here") >= MAX_P_VALUE
+    rate = table.div(sizes)
+    is_typical = (
+        (table["query"] > 0)
+        & (table.target > 0)
+        & (users.reindex(table.index, fill_value=0) >= MIN_OTHER_ACCOUNTS)
+        & (rate.here >= MIN_RATE_RATIO * rate.elsewhere)
+        & (_p_value(table, sizes, "here", "elsewhere") < MAX_P_VALUE)
+        & (_p_value(table, sizes, "query", "here") >= MAX_P_VALUE)
+        & (_p_value(table, sizes, "target", "here") >= MAX_P_VALUE)
+    )
     return list(table.index[is_typical])
+
+
+def _words_of(text):
+    """Return the different words of a text in lower case; marks such as those of links are none."""
+    return {match[0].lower() for match in WORD.finditer(text) if not match[1]}
 
 
 def _posts_of(samples, rows, group):
@@ -319,6 +317,12 @@ def _p_value(counts, posts, sample, remainder):
     return hypergeom.sf(counts[sample] - 1, total, holding, posts[sample])
 
 
+def _posts_read(batch):
+    """Return the tokens of each post of a batch of one sample, as far as they are read."""
+    posts = batch.tokens[batch.mask].tolist()
+    return [[token for token in post if token != PAD] for post in posts]
+
+
 def texts_read(sample: Samples, tokenizer) -> list[str]:
     """Return the texts of the first sample's posts, as far as they are read.
 
@@ -329,24 +333,23 @@ def texts_read(sample: Samples, tokenizer) -> list[str]:
     tokenizer : Tokenizer
         has made its tokens
     """
-    batch = sample.batch(slice(0, 1), MAX_TOKENS)
-    texts = []
-    for post in batch.tokens[batch.mask].tolist():
-        text = tokenizer.decode([token for token in post if token != PAD])
-        # a feature may be the blank before or after a word
-        texts.append(f" {' '.join(text.split())} ")
-    return texts
+    posts = _posts_read(sample.batch(slice(0, 1), MAX_TOKENS))
+    # a feature may be the blank before or after a word
+    return [f" {' '.join(tokenizer.decode(post).split())} " for post in posts]
 
 
 def strongest_signs(
     parts: pd.DataFrame, words: Collection[str], texts: list[list[str]]
-) -> list[dict]:
+) -> dict[str, list[dict]]:
     """Return the strongest features that are no words of a topic, as people read them.
+
+    Each stands once: it speaks for one person if the parts that it has in all systems, taken
+    together, do.
 
     Parameters
     ----------
     parts : DataFrame
-        rows of :func:`contributions`, the strongest first
+        rows of :func:`contributions`
     words : collection of str
         words of a topic, in lower case
     texts : list of list of str
@@ -354,16 +357,26 @@ def strongest_signs(
 
     Returns
     -------
-    ``text``; ``system``, which reads it; ``part``, its part of the score; ``posts_a`` and
-    ``posts_b``, numbers of the posts of each account in which it is
+    ``speaks_for`` and ``speaks_against``, MAX_FEATURES at most, the strongest first. Of each sign
+    ``text``; ``part``, its part of the score; ``posts_a`` and ``posts_b``, numbers of the posts of
+    each account in which it is
     """
+    sums = parts.groupby("feature", as_index=False).contribution.sum()
     # nobody can count in how many posts a hidden word is, which stands for many words
-    is_hidden = parts.feature.isin(NOT_WORDS) | parts.feature.str.contains(HIDDEN_WORD)
-    word = parts.feature.str.strip().str.lower()
-    is_shown = ~is_hidden & ~word.isin(words) & (word != "")
+    is_hidden = sums.feature.isin(NOT_WORDS) | sums.feature.str.contains(HIDDEN_WORD)
+    is_hidden |= sums.feature.str.strip().str.lower().isin(["", *words])
+    sums = sums[~is_hidden].sort_values("contribution")
+    return {
+        "speaks_for": _signs(sums[sums.contribution > 0][::-1], texts),
+        "speaks_against": _signs(sums[sums.contribution < 0], texts),
+    }
+
+
+def _signs(sums, texts):
+    """Return the first signs of one side, with the numbers of posts in which they are."""
     signs = []
-    for row in parts[is_shown].head(MAX_FEATURES).itertuples():
-        sign = {"text": row.feature, "system": label(row.member), "part": row.contribution}
+    for row in sums.head(MAX_FEATURES).itertuples():
+        sign = {"text": row.feature, "part": row.contribution}
         spellings = row.feature.split(SPELLINGS_JOINER)
         for letter, of_account in zip("ab", texts):
             holds = [any(form in text for form in spellings) for text in of_account]
@@ -419,20 +432,15 @@ def highlight(
         :func:`topic_words` returns.
     """
     contribution = parts.groupby("feature").contribution.sum().to_dict()
-    batch = samples.batch(slice(0, 1), MAX_TOKENS)
-
-    rated_posts = []
-    for post in batch.tokens[batch.mask].tolist():
-        pieces = [tokenizer.piece(token) for token in post if token != PAD]
-        rated_posts.append((_strengths(pieces, contribution), pieces))
-    largest = max((np.abs(strengths).max(initial=0) for strengths, _ in rated_posts), default=0)
-    order = np.argsort([-np.abs(strengths).sum() for strengths, _ in rated_posts], kind="stable")
+    tokens = _posts_read(samples.batch(slice(0, 1), MAX_TOKENS))
+    pieces = [[tokenizer.piece(token) for token in post] for post in tokens]
+    strengths = [_strengths(of_post, contribution) for of_post in pieces]
+    largest = max((np.abs(of_post).max(initial=0) for of_post in strengths), default=0) or 1.0
+    order = np.argsort([-np.abs(of_post).sum() for of_post in strengths], kind="stable")
     paragraphs = []
     for number in order[:posts]:
-        strengths, pieces = rated_posts[number]
-        underlined = pieces_of_words(pieces, words)
-        relative = strengths / (largest or 1.0)
-        spans = [_span(*values) for values in zip(pieces, relative, underlined)]
+        underlined = pieces_of_words(pieces[number], words)
+        spans = map(_span, pieces[number], strengths[number] / largest, underlined)
         paragraphs.append(f"<p>{''.join(spans)}</p>")
     return "".join(paragraphs)
 
@@ -440,8 +448,9 @@ def highlight(
 def _strengths(pieces, contribution):
     """Return, for each piece, its contribution plus half of that of its pairs with neighbours."""
     singles = np.array([contribution.get(piece, 0.0) for piece in pieces])
-    pairs = [contribution.get(left + right, 0.0) / 2 for left, right in zip(pieces, pieces[1:])]
-    return singles + np.array([0.0, *pairs]) + np.array([*pairs, 0.0])
+    pairs = [contribution.get(left + right, 0.0) for left, right in zip(pieces, pieces[1:])]
+    pairs = np.array([0.0, *pairs, 0.0])
+    return singles + (pairs[:-1] + pairs[1:]) / 2
 
 
 # Return a piece as HTML: with a colour for its strength in [-1, 1], underlined or plain.
@@ -472,9 +481,10 @@ def pieces_of_words(pieces: list[str], words: Collection[str]) -> np.ndarray:
     -------
     (N,) bool, True also for a piece that holds only a part of a word.
     """
-    in_word = np.zeros(sum(len(piece) for piece in pieces), bool)  # one per letter of the post
+    ends = np.cumsum([len(piece) for piece in pieces])
+    begins = ends - [len(piece) for piece in pieces]
+    is_of_word = np.zeros(len(pieces), bool)
     for match in WORD.finditer("".join(pieces)):
-        in_word[match.start() : match.end()] = match[0].lower() in words
-    piece_ends = np.cumsum([len(piece) for piece in pieces])
-    letters_of_piece = np.split(in_word, piece_ends)[: len(pieces)]
-    return np.array([letters.any() for letters in letters_of_piece], bool)
+        if match[0].lower() in words:
+            is_of_word |= (begins < match.end()) & (ends > match.start())
+    return is_of_word

@@ -7,17 +7,17 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from helpers.accounts import match, page, unjudged
-from helpers.accounts.decisions import JOINER, listed_decisions, merge_accounts
-from helpers.accounts.gallery import NOBODY, UNJUDGED
-from helpers.accounts.match import (
+from helpers.accounts import answers, page, unjudged
+from helpers.accounts.answers import (
     LIKELY,
     LINKED,
     NOT_LINKED,
     STATES,
     Question,
-    answer_question,
+    match,
 )
+from helpers.accounts.decisions import JOINER, listed_decisions, merge_accounts
+from helpers.accounts.gallery import NOBODY, UNJUDGED
 from helpers.accounts.page import sentences
 from helpers.accounts.samples import texts_of
 from helpers.accounts.validation import link_errors, split_half_trials
@@ -52,8 +52,8 @@ def test_each_pair_stands_once_with_the_lower_probability(answer):
 def test_one_account_is_asked_with_the_prior_of_all(answer, mine, encoder):
     queries = answer.queries
     everybody = answer.gallery.estimate_prior(answer.gallery.accounts(queries), queries)
-    alone = answer_question(mine, encoder, Question(accounts=("newcomer",)))
-    assert alone.prior == pytest.approx(everybody) and alone.queries == ["newcomer"]
+    alone = match(mine, question=Question(accounts=("newcomer",)))
+    assert alone.costs.prior == pytest.approx(everybody) and alone.queries == ["newcomer"]
 
 
 def test_states_follow_the_probability_and_the_accounts(answer):
@@ -73,8 +73,8 @@ def test_states_follow_the_probability_and_the_accounts(answer):
 
 def test_accounts_of_few_posts_cannot_be_judged(answer, mine, encoder, monkeypatch):
     assert (answer.accounts.problem == "").all()
-    monkeypatch.setattr(match, "MIN_POSTS_TO_JUDGE", 1000)
-    few = answer_question(mine, encoder)
+    monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", 1000)
+    few = match(mine)
     assert set(few.accounts.problem) == {"fewer than 1000 posts"}
     assert (few.pairs.state == UNJUDGED).all() and few.pairs.probability.notna().all()
     first = few.pairs.iloc[0]
@@ -85,8 +85,8 @@ def test_accounts_of_few_posts_cannot_be_judged(answer, mine, encoder, monkeypat
 def test_queries_of_equal_ratios_are_found():
     low = -np.inf
     rows = [[2.0, 2.0005, low], [2.0, 1.0, low], [0.5, low, low], [0.0, 0.0, 0.0], [np.nan] * 3]
-    assert match.are_equal(np.array(rows), -3.0).tolist() == [True, False, False, True, False]
-    assert not match.are_equal(np.array(rows), 0.0)[3], "all unlikely is an answer"
+    assert answers.are_equal(np.array(rows), -3.0).tolist() == [True, False, False, True, False]
+    assert not answers.are_equal(np.array(rows), 0.0)[3], "all unlikely is an answer"
 
 
 def test_a_rejected_pair_does_not_come_back_and_an_accepted_one_is_one_account(mine, encoder):
@@ -96,7 +96,7 @@ def test_a_rejected_pair_does_not_come_back_and_an_accepted_one_is_one_account(m
         ("nobody", "demo-0002", "same"),
         ("demo-0004", "demo-0005", "later"),
     )
-    answer = answer_question(mine, encoder, Question(k=100), said)
+    answer = match(mine, question=Question(k=100), decisions=said)
     joint = f"demo-0003{JOINER}newcomer"
     assert answer.joint_names == {"demo-0003": joint, "newcomer": joint}
     assert joint in answer.queries and len(answer.queries) == len(mine.names) - 1
@@ -135,9 +135,7 @@ def test_merged_posts_are_in_the_order_of_their_times(mine, encoder):
 
 def ratios_of_halves(gallery, older):
     """Return the log-likelihood ratios of older halves with a gallery's newer ones."""
-    scores = gallery.model.score_matrix(older, gallery.targets, 128)
-    posts = (older.count[:, None], gallery.targets.count)
-    return gallery.use.llr(scores, *posts, gallery.reference_count)
+    return gallery.llr(gallery.scores(older), older)
 
 
 def errors_of(llr, costs):
@@ -146,7 +144,7 @@ def errors_of(llr, costs):
 
 
 def test_link_errors_are_those_of_ranking_each_half(mine, encoder):
-    gallery, older = split_half_trials(mine, encoder)
+    gallery, older = split_half_trials(mine)
     errors = errors_of(ratios_of_halves(gallery, older), COSTS)
     names = list(gallery.names)
     ranking = gallery.rank(older, [f"half of {name}" for name in names], len(names), COSTS)
@@ -186,7 +184,7 @@ def test_link_errors_are_those_of_ranking_each_half(mine, encoder):
 
 
 def test_ratios_within_narrow_bounds_link_nobody(mine, encoder):
-    gallery, older = split_half_trials(mine, encoder)
+    gallery, older = split_half_trials(mine)
     llr = ratios_of_halves(gallery, older)
     assert errors_of(llr.clip(-0.7, 0.7), COSTS)["right"] == 0
     assert errors_of(llr, COSTS)["right"] > 0
@@ -206,6 +204,18 @@ def test_the_share_of_wrong_links():
     assert binom.cdf(2, 100, highest) == pytest.approx(0.05)
     assert errors_of(np.full((30, 30), -9.0), COSTS)["wrong_share"] is None
     assert errors_of(np.full((29, 29), -9.0), COSTS) is None
+
+
+def test_of_two_lists_an_account_has_one_partner_in_the_test_as_well():
+    ratios = np.full((40, 40), -9.0)
+    np.fill_diagonal(ratios, 9.0)
+    ratios[0, 1] = 12.0
+    choice = SimpleNamespace(gallery=ratios, ratios={"own": ratios})
+    costs = DetectionCosts(prior=0.5, false_accept=10)
+    of_one, of_two = (link_errors(choice, costs, are_two) for are_two in (False, True))
+    assert (of_one["right"], of_one["wrong"]) == (38, 1)
+    assert (of_two["right"], of_two["wrong"]) == (38, 0), "nobody is given away twice"
+    assert of_one["wrong_alone"] == of_two["wrong_alone"] == 1
 
 
 @pytest.mark.parametrize(
@@ -228,7 +238,7 @@ def test_language(text, language):
 
 def test_an_account_that_is_not_there_is_named(mine, encoder):
     with pytest.raises(ValueError, match="the first is nosuch"):
-        answer_question(mine, encoder, Question(accounts=("nosuch",)))
+        match(mine, question=Question(accounts=("nosuch",)))
     with pytest.raises(ValueError, match="k"):
         Question.of({"k": 0}, "mine")
 
@@ -238,7 +248,7 @@ def test_decisions_that_cannot_be_heeded_are_said(mine, encoder):
     rows.append(("demo-0001", "no such", "later"))
     decisions = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
     decisions = decisions.assign(who="", when="", note="")
-    answer = answer_question(mine, encoder, decisions=decisions)
+    answer = match(mine, decisions=decisions)
     assert answer.unknown == ["no such"]
     assert sentences("unknown", page.numbers(answer)) == [
         "Decisions about 1 account that this file does not have, or that are set aside, were not "
@@ -246,4 +256,4 @@ def test_decisions_that_cannot_be_heeded_are_said(mine, encoder):
     ]
     decisions.loc[2, ["account_b", "decision"]] = ["demo-0005", "different"]
     with pytest.raises(ValueError, match="demo-0001 and demo-0005 are two people, and that"):
-        answer_question(mine, encoder, decisions=decisions)
+        match(mine, decisions=decisions)

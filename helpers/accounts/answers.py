@@ -3,30 +3,41 @@
 In one list a person may have any number of accounts. Every account is asked about in the list, see
 :meth:`helpers.accounts.gallery.AccountGallery.compare`, and a pair has the lower probability of
 both directions. In two lists a person has one account each at most, so all pairs are decided
-together, see :mod:`helpers.accounts.two_lists`.
+together, see :mod:`helpers.evaluation.matching`: each list is a gallery in which the accounts of
+the other one are asked, and the log-odds of a pair are the mean of both directions.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
+from scipy import sparse
 from scipy.special import expit, logit
 
 from ..core.parameters import Config
+from ..core.paths import PROGRAM
 from ..evaluation.detection import DetectionCosts
+from ..evaluation.matching import as_pairs
+from ..evaluation.models import Embeddings
+from ..evaluation.scores import as_rows
 from . import decisions as decided
 from . import validation
-from .encoder import AuthorEncoder
-from .gallery import LINK_COSTS, NOT_COMPARED, UNJUDGED, AccountGallery, likeliest, posterior
-from .reading import OwnPosts
-from .two_lists import LISTS, galleries_of_two, log_odds_of_pairs, match_pairs
+from .encoder import ENOUGH
+from .gallery import LINK_COSTS, NOT_COMPARED, UNJUDGED, AccountGallery
+from .reading import FULL_GALLERY, OwnPosts
+from .samples import MIN_POSTS, passage_hashes, without_passages
+from .scoring import likeliest, match_pairs, near_pairs, posterior
 from .unjudged import (
+    BOTH_LISTS,
     MIN_POSTS_TO_JUDGE,
     MIN_TOKENS_TO_JUDGE,
+    set_aside_rows,
     token_counts,
 )
 
+LISTS = ("A", "B")
+NEAREST = 100  # pairs of each account that are scored if a list has more than FULL_GALLERY accounts
 LINKED = "linked"
 LIKELY = "likely, not linked"
 NOT_LINKED = "not linked"
@@ -80,8 +91,8 @@ class Question(Config):
         prior : float
             share of the accounts that have a second one
         """
-        prior = prior or self.prior or LINK_COSTS.prior
-        return DetectionCosts(prior=prior, false_accept=self.false_link)
+        stated = {"prior": prior or self.prior or LINK_COSTS.prior}
+        return LINK_COSTS.model_copy(update=stated | {"false_accept": self.false_link})
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +105,8 @@ class Answer:
         person's are joined
     galleries : the accounts of each list
     queries : names of the accounts that were asked about, by default those of the first list
-    prior : share of the accounts that have a second one; of two lists that of the shorter one that
-        has a partner. It was given or estimated
-    costs : costs of errors
+    costs : costs of errors. Their prior, which was given or estimated, is the share of the accounts
+        that have a second one; of two lists that of the shorter one that has a partner
     highest_probability : the highest probability that a pair can have here
     pairs : PAIR_COLUMNS, each pair once, linked ones first, then by probability. Of one list they
         are pairs of which one account is among the k best candidates of the other, with the lower
@@ -111,7 +121,8 @@ class Answer:
     unknown : accounts of decisions that no list has, or that are set aside
     choice : the calibration that was used, and how it was judged
     fitted_list : on which of two lists it was judged
-    errors : links among halves of the accounts of one list; None where there were too few
+    errors : links among halves of the accounts, see
+        :func:`helpers.accounts.validation.link_errors`; None where there were too few
     joint_names : name of an account that was joined -> name of the joint account
     same_texts : pairs that posted the same texts and are not decided, those with most texts first,
         see :func:`helpers.accounts.decisions.find_same_texts`
@@ -120,18 +131,17 @@ class Answer:
     posts: list[OwnPosts]
     galleries: list[AccountGallery]
     queries: list[str]
-    prior: float
     costs: DetectionCosts
     highest_probability: float
     pairs: pd.DataFrame
     accounts: pd.DataFrame
     unknown: list[str]
     choice: validation.CalibrationChoice
-    fitted_list: str = ""
-    errors: dict | None = None
+    fitted_list: str
+    errors: dict | None
+    is_share_given: bool
     joint_names: dict[str, str] = field(default_factory=dict)
     same_texts: pd.DataFrame = field(default_factory=pd.DataFrame)
-    is_share_given: bool = False
 
     @property
     def gallery(self) -> AccountGallery:
@@ -149,12 +159,11 @@ class Answer:
         return len(self.gallery) + self.gallery.beyond
 
 
-def answer_question(
+def match(
     posts: OwnPosts,
-    encoder: AuthorEncoder,
+    others: OwnPosts | None = None,
     question: Question = Question(),
     decisions: pd.DataFrame | None = None,
-    second_posts: OwnPosts | None = None,
 ) -> Answer:
     """Compare the accounts of a list with each other, or with those of another list.
 
@@ -168,14 +177,12 @@ def answer_question(
     ----------
     posts : OwnPosts
         all accounts
-    encoder : AuthorEncoder
-        embeds and scores them
+    others : OwnPosts, optional
+        the accounts of a second list
     question : Question
         what is asked
     decisions : DataFrame, optional
         result of :func:`helpers.accounts.decisions.read_decisions`
-    second_posts : OwnPosts, optional
-        the accounts of a second list; both are then as one of :func:`comparable_lists`
 
     Raises
     ------
@@ -184,32 +191,41 @@ def answer_question(
         other, or only one of two lists has times.
     """
     lists = [posts]
-    if second_posts is not None:
-        lists.append(second_posts)
-    if decisions is None:
-        decisions = pd.DataFrame(columns=decided.COLUMNS)
-    names = [of_list.names for of_list in lists]
-    listed = decided.listed_decisions(decisions, names[0], names[-1])
-    decided.check_decisions(listed, len(lists) == 1)
-    everybody = {*names[0], *names[-1]}
-    said = (listed, decided.unknown_accounts(decisions, everybody))
-    if len(lists) == 2:
-        return _answer_of_two(lists, encoder, question, said)
-    return _answer_of_one(posts, encoder, question, said)
+    if others is not None:
+        lists = comparable_lists(posts, others)
+    listed, unknown = decided.of_lists(decisions, [of_list.names for of_list in lists])
+    sizes = [
+        (len(validation.able_accounts(of_list)), len(of_list.store.tokens)) for of_list in lists
+    ]
+    chosen = sizes.index(max(sizes))
+    choice = validation.choose_calibration(lists[chosen], question.costs(), question.seed)
+    lists = [replace(of_list, encoder=choice.encoder) for of_list in lists]
+    if others is None:
+        findings = _findings_of_one(lists[0], question, listed)
+    else:
+        findings = _findings_of_two(lists, question, listed)
+    errors = validation.link_errors(choice, findings["costs"], others is not None)
+    is_share_given = max(question.prior, question.overlap) > 0
+    return Answer(
+        **findings,
+        unknown=unknown,
+        choice=choice,
+        fitted_list=LISTS[chosen],
+        errors=errors,
+        is_share_given=is_share_given,
+    )
 
 
-def _answer_of_one(posts, encoder, question, said):
-    """Answer :func:`answer_question` about one list."""
-    listed, unknown = said
-    choice = validation.choose_calibration(posts, encoder, question.costs(), question.seed)
-    asked = decided.as_listed(question.accounts, posts.names)
+def _findings_of_one(posts, question, listed):
+    """Return what :func:`match` finds in one list, by the names of an :class:`Answer`."""
+    named = decided.as_listed(question.accounts, posts.names)
     posts, joint_names = decided.merge_accounts(posts, listed)
-    asked = [joint_names.get(name, given) for name, given in zip(asked, question.accounts)]
-    queries = decided.choose_queries(posts, asked)
-    gallery = posts.gallery_for(choice.encoder, queries, question.seed)
+    named = [joint_names.get(name, given) for name, given in zip(named, question.accounts)]
+    queries = decided.choose_queries(posts, named)
     listed = listed.assign(**{side: listed[side].replace(joint_names) for side in SIDES})
     apart = listed[listed.decision == decided.DIFFERENT]
-    gallery.apart = list(zip(apart.account_a, apart.account_b))
+    gallery = posts.gallery_for(queries, question.seed)
+    gallery.apart = apart[SIDES].to_numpy().tolist()
 
     scores, llr, problems = gallery.compare(gallery.accounts(queries), queries)
     prior = question.prior
@@ -223,26 +239,23 @@ def _answer_of_one(posts, encoder, question, said):
     llr = gallery.of_judged(llr, problems)
     best = likeliest(scores, llr, question.k)
     pairs = _pairs_of_one(gallery, queries, best, (scores, llr, probability))
+
     llr[problems != ""] = np.nan
     lowest, _ = gallery.use.bounds(gallery.reference_count)
     equal = np.array(queries)[are_equal(llr, lowest)]
+    reverse = listed.rename(columns=dict(zip(SIDES, SIDES[::-1])))
     nobody = pd.Series(np.where(problems == "", nobody, np.nan), queries)
     accounts = _accounts_of_one(gallery, nobody, pairs, equal)
-    return Answer(
-        [posts],
-        [gallery],
-        queries,
-        prior,
-        costs,
-        gallery.highest_probability(costs),
-        _with_states(pairs, [accounts, accounts], listed, costs),
-        accounts,
-        unknown,
-        choice,
-        errors=validation.link_errors(choice, costs),
-        joint_names=joint_names,
-        is_share_given=question.prior > 0,
-    )
+    return {
+        "posts": [posts],
+        "galleries": [gallery],
+        "queries": queries,
+        "costs": costs,
+        "highest_probability": gallery.highest_probability(costs),
+        "pairs": _with_states(pairs, [accounts, accounts], pd.concat([listed, reverse]), costs),
+        "accounts": accounts,
+        "joint_names": joint_names,
+    }
 
 
 def _pairs_of_one(gallery, queries, best, compared):
@@ -253,35 +266,36 @@ def _pairs_of_one(gallery, queries, best, compared):
     """
     scores, llr, probability = compared
     own_column = gallery.columns(queries)
-    back = np.full(probability.shape, np.inf)
-    back[:, own_column] = probability[:, own_column].T
-    back_llr = np.full(llr.shape, np.inf)
-    back_llr[:, own_column] = llr[:, own_column].T
-    row = np.repeat(np.arange(len(queries)), best.shape[1])
-    column = best.ravel()
-    is_compared = llr[row, column] != NOT_COMPARED
-    cell = (row[is_compared], column[is_compared])
+    given = np.stack([probability, llr])
+    back = np.full_like(given, np.inf)
+    back[:, :, own_column] = given[:, :, own_column].transpose(0, 2, 1)
+    probability, llr = np.where(back[0] < probability, back, given)
+    is_best = np.zeros(llr.shape, bool)
+    np.put_along_axis(is_best, best, True, axis=1)
+    cell = np.nonzero(is_best & (llr != NOT_COMPARED))
     sides = np.stack([own_column[cell[0]], cell[1]])
     is_second = np.isin(cell[1], own_column) & (gallery.names[sides[1]] < gallery.names[sides[0]])
     sides = np.where(is_second, sides[::-1], sides)
-    pairs = _frame(
-        (gallery, gallery),
-        *sides,
-        probability=np.minimum(probability, back)[cell],
-        llr=np.where(back < probability, back_llr, llr)[cell],
-        score=scores[cell],
-    )
+    pairs = _frame((gallery, gallery), *sides, probability[cell], llr[cell], scores[cell])
     is_unjudged = pairs[SIDES].isin(gallery.names[gallery.problems != ""])
     pairs.loc[is_unjudged.any(axis=1), ["probability", "llr", "score"]] = np.nan
     return pairs.drop_duplicates(SIDES)
 
 
-def _frame(galleries, rows_a, rows_b, **columns):
-    """Return names and numbers of posts of pairs of rows of two galleries, and more columns."""
+def _frame(galleries, rows_a, rows_b, probability, llr, score):
+    """Return pairs of rows of two galleries, with names and numbers of posts."""
     first, second = galleries
-    frame = pd.DataFrame({"account_a": first.names[rows_a], "account_b": second.names[rows_b]})
-    counts = {"posts_a": first.targets.count[rows_a], "posts_b": second.targets.count[rows_b]}
-    return frame.assign(**counts, **columns)
+    return pd.DataFrame(
+        {
+            "account_a": first.names[rows_a],
+            "account_b": second.names[rows_b],
+            "posts_a": first.targets.count[rows_a],
+            "posts_b": second.targets.count[rows_b],
+            "probability": probability,
+            "llr": llr,
+            "score": score,
+        }
+    )
 
 
 def are_equal(llr: np.ndarray, lowest: float) -> np.ndarray:
@@ -292,19 +306,20 @@ def are_equal(llr: np.ndarray, lowest: float) -> np.ndarray:
     llr : (Q, T), NaN for queries that cannot be judged
     lowest : ratio of targets that are all unlikely, which is an answer
     """
-    best = pd.DataFrame(np.sort(np.where(np.isnan(llr), NOT_COMPARED, llr))[:, -LIKELIEST:])
-    ratios = best[best >= lowest + EQUAL_LLR]
-    spread = ratios.max(axis=1) - ratios.min(axis=1)
-    return ((spread < EQUAL_LLR) & (ratios.count(axis=1) > 1)).to_numpy()
+    best = np.sort(np.where(np.isnan(llr), NOT_COMPARED, llr))[:, -LIKELIEST:]
+    is_likely = best >= lowest + EQUAL_LLR
+    least_likely = np.where(is_likely, best, np.inf).min(1)
+    return (best[:, -1] - least_likely < EQUAL_LLR) & (is_likely.sum(1) > 1)
 
 
 def _accounts_of_one(gallery, nobody, pairs, equal):
     """Return the table of accounts of one list, see :class:`Answer`."""
+    accounts = _accounts(gallery, LISTS[0], nobody)
+    is_equal = accounts.account.isin(equal) & (accounts.problem == "")
+    accounts.loc[is_equal, "problem"] = EQUALLY_LIKELY
     likely = pairs[pairs.probability >= LEAST_PROBABILITY]
     names = list(dict.fromkeys([*nobody.index, *likely.account_a, *likely.account_b]))
-    frame = _accounts(gallery, LISTS[0], nobody).set_index("account", drop=False).loc[names]
-    frame.loc[frame.account.isin(equal) & (frame.problem == ""), "problem"] = EQUALLY_LIKELY
-    return frame.reset_index(drop=True)
+    return accounts.iloc[gallery.columns(names)].reset_index(drop=True)
 
 
 def _accounts(gallery, letter, nobody):
@@ -331,9 +346,7 @@ def _with_states(pairs, accounts, decisions, costs):
     ``accounts`` are the tables of the accounts of both sides. Pairs of the highest possible
     probability are told apart by their scores.
     """
-    said = decisions[[*SIDES, "decision", "note"]]
-    reverse = said.rename(columns=dict(zip(SIDES, SIDES[::-1])))
-    said = pd.concat([said, reverse]).drop_duplicates(SIDES, keep="last")
+    said = decisions[[*SIDES, "decision", "note"]].drop_duplicates(SIDES, keep="last")
     frame = pairs.merge(said, "left", SIDES).fillna({"decision": "", "note": ""})
     reasons = []
     for side, of_list in zip(SIDES, accounts, strict=True):
@@ -352,16 +365,10 @@ def _with_states(pairs, accounts, decisions, costs):
     return frame.sort_values(keys, ascending=ascending, ignore_index=True)[PAIR_COLUMNS]
 
 
-def _answer_of_two(lists, encoder, question, said):
-    """Answer :func:`answer_question` about two lists."""
-    listed, unknown = said
-    sizes = [
-        (len(validation.able_accounts(of_list)), len(of_list.store.tokens)) for of_list in lists
-    ]
-    chosen = sizes.index(max(sizes))
-    costs = question.costs()
-    choice = validation.choose_calibration(lists[chosen], encoder, costs, question.seed)
-    galleries = galleries_of_two(choice.encoder, lists)
+def _findings_of_two(lists, question, listed):
+    """Return what :func:`match` finds in two lists, by the names of an :class:`Answer`."""
+    embeddings = Embeddings()  # shared, so that no vectors are made twice
+    galleries = [of_list.gallery(embeddings=embeddings) for of_list in lists]
     names = [gallery.names for gallery in galleries]
     everybody = {*names[0], *names[1]}
     queries = list(decided.as_listed(question.accounts or names[0], everybody))
@@ -370,60 +377,123 @@ def _answer_of_two(lists, encoder, question, said):
             raise ValueError(f"{given} is in neither list, or is set aside")
 
     known = listed[listed.decision == decided.SAME]
-    stays = [
-        (gallery.problems == "") & ~np.isin(gallery.names, known[side])
-        for gallery, side in zip(galleries, SIDES, strict=True)
-    ]
-    if not all(of_list.any() for of_list in stays):
+    stays = []
+    for gallery, side in zip(galleries, SIDES, strict=True):
+        is_free = ~np.isin(gallery.names, known[side])
+        stays.append(np.flatnonzero((gallery.problems == "") & is_free))
+    if not all(map(len, stays)):
         raise ValueError(
             "all accounts of a list have known partners or cannot be judged: nobody is left to "
             "match"
         )
     different = listed[listed.decision == decided.DIFFERENT]
-    pairs, probability, overlap, highest = _pairs_of_two(
-        galleries, stays, different, question.overlap
-    )
-    nobody = [np.maximum(1 - probability.sum(axis), 0) for axis in (1, 0)]
-    accounts = [
-        _accounts(gallery, letter, pd.Series(chance, gallery.names[of_list]))
-        for gallery, letter, chance, of_list in zip(galleries, LISTS, nobody, stays, strict=True)
-    ]
-    return Answer(
-        lists,
-        galleries,
-        queries,
-        overlap,
-        costs,
-        highest,
-        _with_states(pairs, accounts, listed, costs),
-        pd.concat(accounts, ignore_index=True),
-        unknown,
-        choice,
-        LISTS[chosen],
-        is_share_given=question.overlap > 0,
-    )
-
-
-def _pairs_of_two(galleries, stays, different, overlap):
-    """Match the accounts of two lists that stay.
-
-    Returns the likely pairs, all probabilities, the overlap, and the highest probability that the
-    fit supports: a likelihood ratio cannot be larger than the comparisons that it rests on.
-    """
-    rows = [gallery.columns(different[side]) for gallery, side in zip(galleries, SIDES)]
-    log_odds = log_odds_of_pairs(galleries, np.stack(rows, 1)).tocsr()
+    log_odds = log_odds_of_pairs(galleries, different[SIDES].to_numpy().T).tocsr()
     log_odds = log_odds[stays[0]][:, stays[1]].tocoo()
-    probability, overlap = match_pairs(log_odds, overlap)
+    probability, overlap = match_pairs(log_odds, question.overlap)
+    pairs, highest = _pairs_of_two(galleries, stays, log_odds, probability, overlap)
+    accounts = []
+    for axis, (letter, gallery, rows) in enumerate(zip(LISTS, galleries, stays)):
+        nobody = np.maximum(1 - probability.sum(1 - axis), 0)
+        accounts.append(_accounts(gallery, letter, pd.Series(nobody, gallery.names[rows])))
+    costs = question.costs(overlap)
+    return {
+        "posts": lists,
+        "galleries": galleries,
+        "queries": queries,
+        "costs": costs,
+        "highest_probability": highest,
+        "pairs": _with_states(pairs, accounts, listed, costs),
+        "accounts": pd.concat(accounts, ignore_index=True),
+    }
+
+
+def _pairs_of_two(galleries, stays, log_odds, probability, overlap):
+    """Return the likely pairs of the accounts that stay, and the highest probability of any.
+
+    A likelihood ratio cannot be larger than the comparisons that it rests on.
+    """
     longer = max(log_odds.shape)
     lowest_llr, highest_llr = galleries[0].use.bounds(max(longer, 2))
     highest = float(expit(logit(overlap / longer) + highest_llr))
-    rows = [np.flatnonzero(of_list)[row] for of_list, row in zip(stays, probability.coords)]
     llr = log_odds.data + np.log([len(gallery) for gallery in galleries]).mean()
     pairs = _frame(
         galleries,
-        *rows,
-        probability=np.minimum(probability.data, highest),
-        llr=llr.clip(lowest_llr, highest_llr),
-        score=log_odds.data,
+        *[rows[row] for rows, row in zip(stays, probability.coords)],
+        np.minimum(probability.data, highest),
+        llr.clip(lowest_llr, highest_llr),
+        log_odds.data,
     )
-    return pairs[pairs.probability >= LEAST_PROBABILITY], probability, overlap, highest
+    return pairs[pairs.probability >= LEAST_PROBABILITY], highest
+
+
+def log_odds_of_pairs(galleries: list[AccountGallery], different) -> sparse.coo_array:
+    """Return the log-odds of pairs that may be partners, the mean of both directions.
+
+    These are all pairs, or of larger lists the NEAREST of each account.
+
+    Parameters
+    ----------
+    galleries : list of AccountGallery
+        of two lists
+    different : pair of lists of str
+        names of the accounts of both lists that are known to be two people's
+    """
+    first, second = galleries
+    shape = (len(first), len(second))
+    rows = [gallery.columns(names) for gallery, names in zip(galleries, different)]
+    if max(shape) <= FULL_GALLERY:
+        log_odds = (second.log_odds(first.targets) + first.log_odds(second.targets).T) / 2
+        log_odds[tuple(rows)] = -np.inf
+        return as_pairs(log_odds)
+    vectors = []
+    for gallery in galleries:
+        made = gallery.encoder.vectors(gallery.targets, gallery.hours, gallery.embeddings)
+        vectors.append(as_rows(made))
+    pairs = near_pairs(*vectors, NEAREST)
+    place = [shape[1], 1]
+    pairs = pairs[~np.isin(pairs @ place, np.stack(rows, 1) @ place)]
+    forward = second.log_odds(first.targets, pairs)
+    back = first.log_odds(second.targets, pairs[:, ::-1])
+    return sparse.coo_array(((forward + back) / 2, pairs.T), shape)
+
+
+def comparable_lists(a: OwnPosts, b: OwnPosts) -> list[OwnPosts]:
+    """Return two lists without what stands in both, whose hours count where both have them.
+
+    Passages that stand word for word in both lists are removed; accounts that have too few posts
+    left are set aside.
+
+    Parameters
+    ----------
+    a, b : OwnPosts
+        posts of both lists
+
+    Raises
+    ------
+    ValueError
+        Only one of the lists has times, or a list has fewer than ENOUGH accounts.
+    """
+    if (a.card["columns"]["time"] is None) != (b.card["columns"]["time"] is None):
+        raise ValueError(
+            "only one of the files has times: name a time column of both, or of neither"
+        )
+    kinds = a.encoder.kinds
+    lists = []
+    for letter, posts, other_posts in zip(LISTS, (a, b), (b, a)):
+        store, _ = without_passages(posts.store, kinds, passage_hashes(other_posts.store, kinds))
+        count = store.posts_per_author()
+        able = (count >= MIN_POSTS).sum()
+        if able < ENOUGH:
+            raise ValueError(
+                f"list {letter} has {able} accounts with enough posts that do not stand "
+                f"word for word in the other list, too. Lists are matched from {ENOUGH} accounts "
+                "on, since a score counts by how far it stands out among those of other accounts: "
+                f"put both lists into one file, and ask `{PROGRAM} mine`"
+            )
+        is_new = (count < MIN_POSTS) & (posts.store.posts_per_author() >= MIN_POSTS)
+        too_few = set_aside_rows(posts.names[is_new], count[is_new], BOTH_LISTS)
+        set_aside = pd.concat([posts.set_aside, too_few], ignore_index=True)
+        card = posts.card | {"posts_in_both": posts.store.posts - store.posts}
+        hours = a.hours and b.hours
+        lists.append(replace(posts, store=store, set_aside=set_aside, card=card, hours=hours))
+    return lists

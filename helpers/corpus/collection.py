@@ -190,7 +190,12 @@ def _collect(run, config, memory_limit, workers, engine):
     total["counts"]["note_name_forms"] = len(joined)
     rules = config.model_dump(include=MERGE_RULES)
     with open_database(folder / "names", memory_limit, workers) as connection:
-        settings = MergeSettings(**rules, names=_names_to_mask(total, files, connection))
+        settings = MergeSettings(
+            **rules,
+            names=_names_to_mask(total, files, connection),
+            nicks=personal_names.nicks_of(total["people"]),
+            mask_topics=key is not None,
+        )
     if key is None:
         settings.shown_names.update((author_name(name), joined[name]) for name in joined)
     merged = merge(files, posts, settings, folder / "merge", memory_limit, workers)

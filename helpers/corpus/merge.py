@@ -20,7 +20,7 @@ rounds: before a signature that was cut there may be another one.
 
 import re
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from rensa import RMinHash
 
-from .personal_names import MaskedNames, mask_known_names
+from .personal_names import MaskedNames, mask_known_names, mask_nicks
 from .posts_table import SCHEMA, open_database, write_posts
 
 # the characters beside the blank that str.split() takes for white space, in an expression of RE2
@@ -63,6 +63,9 @@ class MergeSettings:
     strip_signatures : whether signatures are cut
     names : names that are masked first, so that texts which differ only in a name are copies; see
         :func:`helpers.corpus.personal_names.names_to_mask`
+    nicks : names of one word that are masked, too, in topics only where ``mask_topics``; see
+        :func:`helpers.corpus.personal_names.mask_nicks`
+    mask_topics : whether topics may hold no nick
     shown_names : names of authors that are replaced, and those that take their place
     """
 
@@ -71,6 +74,8 @@ class MergeSettings:
     keep_copies: bool
     strip_signatures: bool
     names: MaskedNames
+    nicks: frozenset[str] = frozenset()
+    mask_topics: bool = False
     shown_names: dict[str, str] = field(default_factory=dict)
 
 
@@ -99,17 +104,28 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
     connection.execute(f"CREATE MACRO normal(text) AS {NORMAL}")
     connection.execute(SQL["tables"])
 
-    first_words = {words[0] for words in settings.names}
-    mask = partial(mask_known_names, settings.names, first_words)
-    if settings.names:
+    without_nicks = partial(mask_nicks, settings.nicks)
+    without_names = partial(
+        mask_known_names, settings.names, {words[0] for words in settings.names}
+    )
+    if settings.names or settings.nicks:
+        mask = partial(_mask, without_nicks, without_names)
         connection.create_function("mask_names", mask, ["VARCHAR"], "VARCHAR")
     else:
         connection.execute("CREATE MACRO mask_names(text) AS text")
+    if settings.mask_topics and settings.nicks:
+        connection.create_function("mask_topic", cache(without_nicks), ["VARCHAR"], "VARCHAR")
+    else:
+        connection.execute("CREATE MACRO mask_topic(topic) AS topic")
     if settings.near_duplicate:
         keys = partial(band_keys, rows_per_band(settings.near_duplicate))
         connection.create_function("band_keys", keys, ["UBIGINT[]"], "UBIGINT[]", type="arrow")
     connection.execute(SQL["views"])
     connection.read_parquet([str(part) for part in parts]).create_view("file_rows")
+
+
+def _mask(without_nicks, without_names, text):
+    return without_names(without_nicks(text))
 
 
 def run_step(connection: DuckDBPyConnection, step: str, round_number: int = 0) -> None:

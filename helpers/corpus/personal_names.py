@@ -49,6 +49,13 @@ COUNTED_WORD = r"""(?:^|[\s"(])(\pL+(?:'t)?)"""
 LETTERS = re.compile(r"(?<![^\W\d_])(?<!\?)[^\W\d_]++(?!\?)")
 # "Jane Doe" and "Doe, Dr. Jane" are full names, "rust_fan" and "jane" are not
 FULL_NAME = re.compile(r"[^\d_@/]+[\s,][^\d_@/]+")
+# a nick at the start of a line, as chats write it, "<jane> hi" or "jane: hi"; or, at any
+# place, one that is no word: with a digit, an underline, or a capital letter after a small one
+NICK = re.compile(
+    r"^(?:<[^\s<>]{2,40}>|[^\s<>:]{2,40}(?=: ))"
+    r"|(?<![\w@./:\\$#-])(?=\w*(?:[\d_]|[a-z][A-Z]))[^\W_]\w{2,39}(?![\w(]|[./:@-]\w)",
+    re.M,
+)
 # a word of three letters or more that does not begin a sentence
 INNER_WORD = re.compile(r"(?<=[\w,;] )[^\W\d_]{3,}+(?![\w(]|[./:@]\w)")
 # what may stand between the words of a name
@@ -85,6 +92,39 @@ def words_of_names(people: Iterable[str], salutations: Counter) -> dict[str, tup
     names = {name for name in people if "@" not in name}
     names.update(name for name, count in salutations.items() if count >= MIN_SALUTATIONS)
     return {name: tuple(LETTERS.findall(name.lower()))[:MAX_NAME_WORDS] for name in names}
+
+
+def nicks_of(people: Iterable[str]) -> frozenset[str]:
+    """Return the names of one word with a letter, in lower case; names with "@" are left out.
+
+    Parameters
+    ----------
+    people
+        Names of authors and those in headers and mentions.
+    """
+    return frozenset(
+        name.lower() for name in people if re.fullmatch(r"(?=\S*[^\W\d_])[^\s@]{2,40}", name)
+    )
+
+
+def mask_nicks(nicks: frozenset[str], text: str) -> str:
+    """Return a text with ``@user`` for the nicks that stand where NICK says.
+
+    Parameters
+    ----------
+    nicks
+        Result of :func:`nicks_of`.
+    text : str
+        A post, or a topic.
+    """
+
+    def masked(match):
+        nick = match[0].strip("<>")
+        if nick.lower() in nicks:
+            return match[0].replace(nick, "@user")
+        return match[0]
+
+    return NICK.sub(masked, text)
 
 
 def count_letter_case(

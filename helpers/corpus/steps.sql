@@ -54,7 +54,8 @@ CREATE VIEW left_posts AS
 
 -- [masked] posts without names
 SELECT author, time, topic, masked AS text, id, masked != text AS is_changed
-FROM (SELECT coalesce(shown, r.author) AS author, time, topic, text, id, mask_names(text) AS masked
+FROM (SELECT coalesce(shown, r.author) AS author, time, mask_topic(topic) AS topic, text, id,
+             mask_names(text) AS masked
       FROM file_rows r LEFT JOIN shown_names s ON r.author = s.author)
 
 -- [posts] sorted and numbered

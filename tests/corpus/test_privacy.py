@@ -339,6 +339,41 @@ def test_no_name_is_in_the_folder_of_the_run_while_it_is_made(
     assert set(searches) == set(places)
 
 
+def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
+    nicks = ["sunny", "JaneDoe", "jane_x", "7jane"]
+    texts = [
+        "sunny: that is a good day, thank you",
+        "<sunny> said this one in the other room",
+        "It was warm and sunny when I met JaneDoe.",
+        "as jane_x and 7JANE wrote, see src/jane_x.py, not Xjane_x",
+        "Note: a word before a colon is no nick",
+    ]
+    said = [("writer", text) for text in texts]
+    said += [(nick, f"something of {number} words") for number, nick in enumerate(nicks)]
+    rows = [
+        {"author": author, "time": TIME, "topic": "DM with jane_x", "text": text}
+        for author, text in said
+    ]
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(lines_of(rows))
+    config = CollectConfig(source="table", location=[str(folder)])
+    collect(paths.Run("nicks"), config)
+    posts = pq.read_table(outputs / "nicks" / "posts.parquet").to_pandas()
+    assert set(posts.topic) == {"DM with @user"}
+    assert {text for text in posts.text if not text.startswith("something")} == {
+        "@user: that is a good day, thank you",
+        "<@user> said this one in the other room",
+        "It was warm and sunny when I met @user.",
+        "as @user and @user wrote, see src/jane_x.py, not Xjane_x",
+        texts[-1],
+    }
+
+    collect(paths.Run("named"), config.model_copy(update={"pseudonymise": False}))
+    named = pq.read_table(outputs / "named" / "posts.parquet").to_pandas()
+    assert set(named.topic) == {"DM with jane_x"}
+
+
 def test_parts_that_are_gone_leave_no_names(tmp_path, outputs):
     run = paths.Run("shared")
     config = config_of(table, tmp_path / "in")

@@ -277,6 +277,7 @@ def read_record(posts: OwnPosts) -> dict:
         "dropped": rows[DROPPED],
         "notes": rows[NOTE],
         "shared": shared,
+        "partly_read": printable_names(posts.partly_read).to_dict("records"),
         "many_shared": bool(shared > MAX_SILENT_SHARE * card["posts"]),
         "in_both": card.get("posts_in_both", 0),
         "has_times": card["columns"]["time"] is not None,

@@ -51,6 +51,7 @@ NEAREST_OF_ALL = 4000  # accounts that are found for all queries together
 # Accounts that are found for one query, at most. Among the nearest 40 of 5,000 accounts was
 # the true partner of 0.7 of the queries, among the nearest 1000 that of 0.96.
 NEAREST_OF_QUERY = 1000
+MIN_PART_LEFT_OUT = 0.25  # of an account's posts: the page then says that it is read in part only
 COHORT_ACCOUNTS = 1000  # accounts sampled at random beside these, which normalise the scores
 # Posts kept in memory of all accounts together, which gives each at most MOST_POSTS of them, and
 STORED_POSTS = FULL_GALLERY * MOST_POSTS
@@ -100,6 +101,10 @@ class OwnPosts:
     set_aside : DataFrame
         the accounts of the file that are not compared, and why, see
         :mod:`helpers.accounts.unjudged`.
+    partly_read : DataFrame
+        accounts of which MIN_PART_LEFT_OUT of the posts or more are not compared, because little
+        stands in these but passages that other posts hold, too; columns ``account``, ``posts`` that
+        are left, ``left_out``.
     encoder : AuthorEncoder
         its tokenizer has made the tokens; it embeds and scores the accounts.
     """
@@ -110,6 +115,7 @@ class OwnPosts:
     card: dict
     texts_path: Path
     set_aside: pd.DataFrame
+    partly_read: pd.DataFrame
     encoder: AuthorEncoder
 
     def gallery(self, samples: Samples | None = None, **settings) -> AccountGallery:
@@ -245,7 +251,17 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     hours = has_hours(columns, whole_store)
     if columns["time"] is not None and not hours:
         print(NO_HOURS)
-    return OwnPosts(store, names[accounts], hours, card, texts_path, set_aside, encoder)
+    partly_read = _partly_read(names[accounts], kept, store.posts_per_author())
+    return OwnPosts(
+        store, names[accounts], hours, card, texts_path, set_aside, partly_read, encoder
+    )
+
+
+def _partly_read(names, written, left):
+    """Return whose posts are left out in part, those who lost most first, see OwnPosts."""
+    frame = pd.DataFrame({"account": names, "posts": left, "left_out": written - left})
+    is_part = (left >= MIN_POSTS) & (frame.left_out >= MIN_PART_LEFT_OUT * written)
+    return frame[is_part].sort_values(["left_out", "account"], ascending=[False, True])
 
 
 def _rows_without_own_words(names, spread, store, in_form):

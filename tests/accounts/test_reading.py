@@ -12,6 +12,7 @@ from backports import zstd
 
 from helpers.accounts import decisions, reading, validation
 from helpers.accounts.gallery import NOBODY, AccountGallery
+from helpers.accounts.page import read_record, sentences
 from helpers.accounts.samples import (
     UNKNOWN_TOPIC,
     spread_posts,
@@ -266,12 +267,18 @@ def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
         "cats like warm old chairs|rain fell over our hills|bread costs more every year|"
         "music helps people think better|ships sail far from home|winter comes early up north"
     ).split("|")
-    forms = frame.iloc[:6].assign(
-        user="clerk", message=[f"{form.format(n * 37)} {end}" for n, end in enumerate(ends)]
-    )
-    pd.concat([frame, forms]).to_csv(tmp_path / "b.csv", index=False)
+    filled_in = [f"{form.format(n * 37)} {end}" for n, end in enumerate(ends)]
+    forms = frame.iloc[:6].assign(user="clerk", message=filled_in)
+    own_words = [" ".join(end.split()[::-1]) for end in ends]
+    filled_in_too = [f"{form.format(n * 91)} {words}" for n, words in enumerate(own_words[:4], 1)]
+    sorted_words = [" ".join(sorted(end.split())) for end in ends]
+    part = frame.iloc[:10].assign(user="part", message=filled_in_too + sorted_words)
+    pd.concat([frame, forms, part]).to_csv(tmp_path / "b.csv", index=False)
     mine = reading.read_posts(Run("forms"), str(tmp_path / "b.csv"), encoder)
-    assert mine.card["accounts"] == 6 and mine.card["accounts_of_shared_passages"] == 1
+    assert mine.card["accounts"] == 7 and mine.card["accounts_of_shared_passages"] == 1
+    assert mine.partly_read[["posts", "left_out"]].to_numpy().tolist() == [[6, 4]]
+    (sentence,) = sentences("passages", read_record(mine))[-1:]
+    assert "(6 of 10 posts are compared)" in sentence
     with pytest.raises(ValueError, match="1 of the accounts asked about"):
         decisions.choose_queries(mine, ["clerk"])
     assert not parts_folder(Run("forms")).exists(), "parts list authors by name"

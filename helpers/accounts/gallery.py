@@ -17,7 +17,7 @@ from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from .samples import (
     Posts,
     in_memory,
-    in_one_spelling,
+    in_plain_words,
     passage_hashes,
     samples_of,
     whole_accounts,
@@ -30,9 +30,9 @@ NOBODY = "nobody of these"
 UNDECIDED = "undecided"
 UNJUDGED = "cannot be judged"
 NOT_COMPARED = -np.inf  # log-likelihood ratio of a query and a target that are not compared
-# A log-likelihood ratio is at most so much above that of the same posts in one spelling. Lower
-# case, "..." or "!!!" make any two people alike where nobody else has such a habit
-SPELLING_MARGIN = 6.0
+# A log-likelihood ratio is at most so much above that of the same posts in plain words. Lower case,
+# "...", or "Hi all," before every post make any two people alike where nobody else has such a habit
+HABIT_MARGIN = 6.0
 ANSWER_COLUMNS = (
     "query answer nobody threshold target score llr probability query_posts target_posts".split()
 )
@@ -190,7 +190,7 @@ class AccountGallery:
         own_column: np.ndarray | None = None,
         pairs: np.ndarray | None = None,
     ) -> list[np.ndarray]:
-        """Return the scores of posts as they are written, and of the same posts in one spelling.
+        """Return the scores of posts as they are written, and of the same posts in plain words.
 
         A gallery that does not normalise compares posts as they are written only.
 
@@ -204,22 +204,22 @@ class AccountGallery:
         -------
         (Q, T) of each spelling; (N,) of listed pairs
         """
-        spellings = [(queries, self.targets)]
+        versions = [(queries, self.targets)]
         if self.normalised:
-            spellings.append((self._in_one_spelling(queries), self._in_one_spelling(self.targets)))
+            versions.append((self._in_plain_words(queries), self._in_plain_words(self.targets)))
         if pairs is not None:
-            return [self.model.pair_scores(*sides, pairs, MAX_TOKENS) for sides in spellings]
-        return [self.model.score_matrix(*sides, MAX_TOKENS, own_column) for sides in spellings]
+            return [self.model.pair_scores(*sides, pairs, MAX_TOKENS) for sides in versions]
+        return [self.model.score_matrix(*sides, MAX_TOKENS, own_column) for sides in versions]
 
-    def _in_one_spelling(self, samples):
-        """Return samples in one spelling; those of the targets are made once."""
+    def _in_plain_words(self, samples):
+        """Return samples in plain words; those of the targets are made once."""
         if samples is self.targets:
-            return self._targets_in_one_spelling
-        return in_one_spelling(samples, self.encoder.tokenizer)
+            return self._targets_in_plain_words
+        return in_plain_words(samples, self.encoder.tokenizer, self.encoder.kinds)
 
     @cached_property
-    def _targets_in_one_spelling(self):
-        return in_one_spelling(self.targets, self.encoder.tokenizer)
+    def _targets_in_plain_words(self):
+        return in_plain_words(self.targets, self.encoder.tokenizer, self.encoder.kinds)
 
     def llr(self, scores: list[np.ndarray], queries: Samples) -> np.ndarray:
         """Return the log-likelihood ratios (Q, T) of some queries, within the bounds.
@@ -253,13 +253,13 @@ class AccountGallery:
         return self._log_ratios(scores, query_posts, target_posts) - np.log(len(self))
 
     def _log_ratios(self, scores, query_posts, target_posts):
-        """Return ratios without bounds, at most SPELLING_MARGIN above those of one spelling."""
+        """Return ratios without bounds, at most HABIT_MARGIN above those in plain words."""
         posts = (query_posts, target_posts)
         written, *spelled = (
             self.use.log_ratio(of_spelling, *posts, self.reference_count) for of_spelling in scores
         )
         for log_ratio in spelled:
-            written = np.minimum(written, log_ratio + SPELLING_MARGIN)
+            written = np.minimum(written, log_ratio + HABIT_MARGIN)
         return written
 
     def highest_probability(self, costs: DetectionCosts) -> float:

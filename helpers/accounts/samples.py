@@ -160,10 +160,11 @@ def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
     return [tokenizer.decode(store.tokens[begin:end]) for begin, end in zip(begins, ends)]
 
 
-def in_one_spelling(samples: Samples, tokenizer) -> Samples:
-    """Return samples whose posts are in lower case, without punctuation.
+def in_plain_words(samples: Samples, tokenizer, kinds: np.ndarray) -> Samples:
+    """Return samples whose posts are in lower case, without punctuation and without forms.
 
-    A post of punctuation alone stays as it is.
+    What an account repeats in many of its posts is a form, such as a greeting, see
+    :func:`posts_of_one_form`. A post of which nothing would be left stays as it is.
 
     Parameters
     ----------
@@ -171,10 +172,20 @@ def in_one_spelling(samples: Samples, tokenizer) -> Samples:
         N samples
     tokenizer : Tokenizer
         that the store was encoded with
+    kinds : (vocabulary,)
+        result of :func:`token_kinds`
     """
     own = in_memory(samples)
-    texts = texts_of(own.store, np.arange(own.store.posts), tokenizer)
-    tokens = tokenizer.encode([_in_one_spelling(text) or text for text in texts])
+    is_own = ~_tokens_in_form(own.store, kinds)
+    own_before = np.append(0, is_own.cumsum())
+    without_forms = replace(
+        own.store,
+        tokens=np.asarray(own.store.tokens)[is_own],
+        post_offsets=own_before[own.store.post_offsets],
+    )
+    posts = np.arange(own.store.posts)
+    texts = zip(texts_of(without_forms, posts, tokenizer), texts_of(own.store, posts, tokenizer))
+    tokens = tokenizer.encode([_in_plain_words(text) or whole for text, whole in texts])
     store = replace(
         own.store,
         tokens=np.concatenate(tokens).astype(np.uint16),
@@ -183,7 +194,7 @@ def in_one_spelling(samples: Samples, tokenizer) -> Samples:
     return replace(own, store=store)
 
 
-def _in_one_spelling(text):
+def _in_plain_words(text):
     words = PUNCTUATION.sub(" ", APOSTROPHES.sub("", text.lower()))
     return " ".join(words.split())
 
@@ -439,29 +450,30 @@ def _without_footers(store, kinds):
 
 def _count_posts_in_form(store, kinds):
     """Return the number of posts of one form of each account, (authors,), 0 if not most are."""
+    in_form_before = np.append(0, _tokens_in_form(store, kinds).cumsum())
+    in_form = np.diff(in_form_before[store.post_offsets])
+    is_of_form = in_form > np.diff(store.post_offsets) / 2
+    counts = np.diff(np.append(0, is_of_form.cumsum())[store.author_offsets])
+    return np.where(counts > store.posts_per_author() / 2, counts, 0)
+
+
+def _tokens_in_form(store, kinds):
+    """Tell which tokens (tokens,) are of a form; none of accounts below MIN_FORM_POSTS posts is."""
     hashes = _row_hashes(store, kinds, FORM_TOKENS)
-    counts = np.zeros(store.authors, int)
+    in_form = np.zeros(len(hashes), bool)
     for account in np.flatnonzero(store.posts_per_author() >= MIN_FORM_POSTS):
         posts = slice(store.author_offsets[account], store.author_offsets[account + 1] + 1)
         offsets = store.post_offsets[posts]
+        tokens = slice(offsets[0], offsets[-1])
         lengths = np.diff(offsets)
-        in_form = _posts_in_form(hashes[offsets[0] : offsets[-1]], lengths)
-        if in_form > len(lengths) / 2:
-            counts[account] = in_form
-    return counts
-
-
-def _posts_in_form(hashes, lengths):
-    """Return the number of one account's posts that are of a form; ``hashes`` (tokens,)."""
-    post = np.repeat(np.arange(len(lengths)), lengths)
-    begins = np.flatnonzero(hashes)
-    _, number = np.unique(hashes[begins], return_inverse=True)
-    of_posts = np.unique(number * len(lengths) + post[begins])
-    posts_of_number = np.bincount(of_posts // len(lengths))
-    is_common = posts_of_number[number] >= FORM_SHARE * len(lengths)
-    in_form = _covered(begins[is_common], FORM_TOKENS, len(hashes))
-    tokens_in_form = np.bincount(post[in_form], minlength=len(lengths))
-    return int((tokens_in_form > lengths / 2).sum())
+        post = np.repeat(np.arange(len(lengths)), lengths)
+        begins = np.flatnonzero(hashes[tokens])
+        _, number = np.unique(hashes[tokens][begins], return_inverse=True)
+        of_posts = np.unique(number * len(lengths) + post[begins])
+        posts_of_number = np.bincount(of_posts // len(lengths))
+        is_common = posts_of_number[number] >= FORM_SHARE * len(lengths)
+        in_form[tokens] = _covered(begins[is_common], FORM_TOKENS, len(post))
+    return in_form
 
 
 def _is_repeated(hashes, offsets, gallery_hashes=np.empty(0, np.uint64)):

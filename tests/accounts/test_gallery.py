@@ -202,6 +202,7 @@ def test_times_on_one_side_only_are_refused(gallery):
 HABITS = {
     "lower case, no punctuation": lambda text: re.sub(r"[^\w\s]", "", text.lower()),
     "Every Word Capital": str.title,
+    "greeting": lambda text: f"Hello all,\n\n{text}\n\nThank you very much in advance!",
     "dots": lambda text: re.sub(r"[.,] ", "... ", text) + "...",
 }
 
@@ -217,7 +218,7 @@ def committers():
 
 
 @pytest.mark.parametrize("habit", HABITS)
-def test_a_habit_of_spelling_alone_links_nobody(committers, encoder, habit, monkeypatch):
+def test_a_habit_alone_links_nobody(committers, encoder, habit, monkeypatch):
     names = list(committers)
     known = [committers[name][:24] for name in names[:40]]
     spelled = [[HABITS[habit](text) for text in committers[name]] for name in names]
@@ -231,6 +232,6 @@ def test_a_habit_of_spelling_alone_links_nobody(committers, encoder, habit, monk
     of_strangers, of_owner = answers[:-1], answers.iloc[-1]
     assert (of_strangers.probability < 0.9).all() and of_owner.answer == names[0]
 
-    monkeypatch.setattr(gallery_module, "SPELLING_MARGIN", np.inf)
+    monkeypatch.setattr(gallery_module, "HABIT_MARGIN", np.inf)
     as_written = gallery.link(queries, costs=costs)[:-1]
     assert ((as_written.target == names[0]) & (as_written.probability > 0.9)).any()

@@ -147,7 +147,7 @@ SKIPPED = {
 
 
 # number of cells that make configs of parameters, where they are several
-CHECKING_CELLS = {"04_losses": 2, "09_tables": 3}
+CHECKING_CELLS = {"04_losses": 2, "09_tables": 4}
 
 
 def settings(stage):

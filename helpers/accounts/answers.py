@@ -2,9 +2,8 @@
 
 In one list a person may have any number of accounts. Every account is asked about in the list, see
 :meth:`helpers.accounts.gallery.AccountGallery.compare`, and a pair has the lower probability of
-both directions. In two lists a person has one account each at most, so all pairs are decided
-together, see :mod:`helpers.evaluation.matching`: each list is a gallery in which the accounts of
-the other one are asked, and the log-odds of a pair are the mean of both directions.
+both directions. In two lists a person has one account each at most, so all pairs are decided at
+once (:mod:`helpers.evaluation.matching`), by the mean log-odds of both directions.
 """
 
 from dataclasses import dataclass, field, replace
@@ -193,7 +192,9 @@ def match(
     lists = [posts]
     if others is not None:
         lists = comparable_lists(posts, others)
-    listed, unknown = decided.of_lists(decisions, [of_list.names for of_list in lists])
+    set_aside = pd.concat([of_list.set_aside.account for of_list in lists])
+    names = [of_list.names for of_list in lists]
+    listed, unknown = decided.of_lists(decisions, names, set_aside)
     sizes = [
         (len(validation.able_accounts(of_list)), len(of_list.store.tokens)) for of_list in lists
     ]

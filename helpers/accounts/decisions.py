@@ -6,7 +6,7 @@ was decided.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,9 +130,11 @@ def check_decisions(listed: pd.DataFrame, is_one: bool) -> None:
 
 
 def of_lists(
-    decisions: pd.DataFrame | None, names: Sequence[np.ndarray]
+    decisions: pd.DataFrame | None, names: Sequence[np.ndarray], set_aside: Collection[str] = ()
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the decisions about pairs of one list or two, and the accounts that no list has.
+
+    An account that is set aside is returned by the name that it has there, a pseudonym say.
 
     Parameters
     ----------
@@ -140,6 +142,8 @@ def of_lists(
         result of :func:`read_decisions`
     names : sequence of array
         all accounts of each list
+    set_aside : collection of str
+        accounts of the files that no list has
 
     Raises
     ------
@@ -152,8 +156,12 @@ def of_lists(
     check_decisions(listed, len(names) == 1)
     everybody = {*names[0], *names[-1]}
     accounts = list(dict.fromkeys([*decisions.account_a, *decisions.account_b]))
-    of_list = zip(accounts, as_listed(accounts, everybody))
-    return listed, [account for account, name in of_list if name not in everybody]
+    aside = set(set_aside)
+    unknown = []
+    for account, name in zip(accounts, as_listed(accounts, everybody | aside)):
+        if name not in everybody:
+            unknown.append(name if name in aside else account)
+    return listed, unknown
 
 
 def listed_decisions(

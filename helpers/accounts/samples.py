@@ -24,7 +24,7 @@ MAX_TOKENS = 128  # number of tokens that are read of each post
 MIN_POSTS = 4  # accounts with fewer posts are left out: they show too little of a style
 MOST_POSTS = 1024  # number of posts that are read of each account at most
 APOSTROPHES = re.compile("['’]")
-PUNCTUATION = re.compile(r"[.,;:!?\"“”()\[\]…–—*_-]+")
+PUNCTUATION = re.compile(r"[^\w\s@]+")
 UNKNOWN_TOPIC = NO_TOPIC  # the name of a topic that is not known
 # Length of a passage: a repetition of so many tokens is a form or a copy. In another language than
 # English they are only three words. With 24 tokens Spanish accounts rank higher, but fewer of the
@@ -35,6 +35,7 @@ CHUNK_POSTS = 2**15  # posts that are hashed at a time, to save memory
 FORM_TOKENS = 3  # in a row that stand in many posts of an account are part of a form,
 FORM_SHARE = 0.25  # of its posts at least
 MIN_FORM_POSTS = 8  # of an account whose form is looked for
+PHRASE_SHARE = 0.1  # of an account's posts: a phrase in so many says nothing of a person
 HASH_PARTS = 16  # hashes are compared in so many parts, because sorting takes memory
 
 Posts = Sequence[Sequence[str]]  # one list of texts per account, oldest first
@@ -163,8 +164,8 @@ def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
 def in_plain_words(samples: Samples, tokenizer, kinds: np.ndarray) -> Samples:
     """Return samples whose posts are in lower case, without punctuation and without forms.
 
-    What an account repeats in many of its posts is a form, such as a greeting, see
-    :func:`posts_of_one_form`. A post of which nothing would be left stays as it is.
+    What an account repeats in PHRASE_SHARE of its posts, such as a greeting, is a form. A post of
+    which nothing would be left stays as it is.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ def in_plain_words(samples: Samples, tokenizer, kinds: np.ndarray) -> Samples:
         result of :func:`token_kinds`
     """
     own = in_memory(samples)
-    is_own = ~_tokens_in_form(own.store, kinds)
+    is_own = ~_tokens_in_form(own.store, kinds, PHRASE_SHARE)
     own_before = np.append(0, is_own.cumsum())
     without_forms = replace(
         own.store,
@@ -450,15 +451,18 @@ def _without_footers(store, kinds):
 
 def _count_posts_in_form(store, kinds):
     """Return the number of posts of one form of each account, (authors,), 0 if not most are."""
-    in_form_before = np.append(0, _tokens_in_form(store, kinds).cumsum())
+    in_form_before = np.append(0, _tokens_in_form(store, kinds, FORM_SHARE).cumsum())
     in_form = np.diff(in_form_before[store.post_offsets])
     is_of_form = in_form > np.diff(store.post_offsets) / 2
     counts = np.diff(np.append(0, is_of_form.cumsum())[store.author_offsets])
     return np.where(counts > store.posts_per_author() / 2, counts, 0)
 
 
-def _tokens_in_form(store, kinds):
-    """Tell which tokens (tokens,) are of a form; none of accounts below MIN_FORM_POSTS posts is."""
+def _tokens_in_form(store, kinds, share):
+    """Tell which tokens (tokens,) are of a form that stands in a share of an account's posts.
+
+    None of an account with fewer than MIN_FORM_POSTS posts is.
+    """
     hashes = _row_hashes(store, kinds, FORM_TOKENS)
     in_form = np.zeros(len(hashes), bool)
     for account in np.flatnonzero(store.posts_per_author() >= MIN_FORM_POSTS):
@@ -471,7 +475,7 @@ def _tokens_in_form(store, kinds):
         _, number = np.unique(hashes[tokens][begins], return_inverse=True)
         of_posts = np.unique(number * len(lengths) + post[begins])
         posts_of_number = np.bincount(of_posts // len(lengths))
-        is_common = posts_of_number[number] >= FORM_SHARE * len(lengths)
+        is_common = posts_of_number[number] >= max(share * len(lengths), 2)
         in_form[tokens] = _covered(begins[is_common], FORM_TOKENS, len(post))
     return in_form
 

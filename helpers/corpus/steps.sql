@@ -147,10 +147,12 @@ FROM counted SEMI JOIN signatures USING (hash) WHERE post IS NOT NULL GROUP BY p
 SELECT post, s.words, cut_words(text, s.words) AS text, cut_words(normal, s.words) AS normal
 FROM posts JOIN (SELECT post, sum(words)::INT AS words FROM signed GROUP BY post) s USING (post)
 
--- [bands] keys of the MinHash bands of posts, by key; a short post is no near copy
+-- [bands] keys of the MinHash bands of posts, by key; a short post is no near copy, and one that a
+-- bridge repeats, "<jane> hello", is later than what it repeats
 SELECT post, time, key
 FROM (SELECT post, time, unnest(band_keys(shingles(words))) AS key
-      FROM (SELECT post, time, string_split(normal, ' ') AS words FROM left_posts)
+      FROM (SELECT post, time + 10000000000 * starts_with(normal, '<@user> ')::BIGINT AS time,
+                   string_split(normal, ' ') AS words FROM left_posts)
       WHERE len(words) >= getvariable('min_words'))
 
 -- [pairs] posts to compare, by the later. To compare all posts that share a key would take

@@ -114,6 +114,8 @@ def test_accounts_that_a_list_lacks_are_named():
     rows = [("ann", "bob", "same"), ("bob", "nobody2", "different"), ("nobody2", "x", "later")]
     decisions = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
     assert of_lists(decisions, [["ann", "bob"]])[1] == ["nobody2", "x"]
+    aside = of_lists(decisions, [["ann", "bob"]], [pseudonym_of("x")])[1]
+    assert aside == ["nobody2", pseudonym_of("x")], "a page shows no name of an account set aside"
 
 
 @pytest.mark.parametrize(

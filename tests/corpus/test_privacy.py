@@ -350,6 +350,8 @@ def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
     ]
     said = [("writer", text) for text in texts]
     said += [(nick, f"something of {number} words") for number, nick in enumerate(nicks)]
+    repeated = "something longer that others repeat, with the name of who said it first before it"
+    said += [("sunny", repeated), ("bridge", f"<sunny> {repeated}")]
     rows = [
         {"author": author, "time": TIME, "topic": "DM with jane_x", "text": text}
         for author, text in said
@@ -361,6 +363,8 @@ def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
     collect(paths.Run("nicks"), config)
     posts = pq.read_table(outputs / "nicks" / "posts.parquet").to_pandas()
     assert set(posts.topic) == {"DM with @user"}
+    assert (posts.text == repeated).any(), "who was repeated keeps the post"
+    assert len(posts) == len(rows) - 1
     assert {text for text in posts.text if not text.startswith("something")} == {
         "@user: that is a good day, thank you",
         "<@user> said this one in the other room",

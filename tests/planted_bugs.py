@@ -136,7 +136,7 @@ BUGS = [
     ),
     Bug(
         "evaluation/scores.py",
-        "evaluation/test_scores.py",
+        "evaluation/test_ranking.py",
         "return 1 + ((scores >= best) & ~is_own).sum(1)",
         "return 1 + ((scores > best) & ~is_own).sum(1)",
     ),
@@ -154,7 +154,7 @@ BUGS = [
     ),
     Bug(
         "evaluation/detection.py",
-        "evaluation/test_detection.py",
+        "evaluation/test_pan_task.py",
         "below = np.cumsum(negatives, -1) - negatives / 2",
         "below = np.cumsum(negatives, -1)",
     ),

@@ -50,7 +50,7 @@ from .merge import MergeSettings, merge
 from .posts_table import SCHEMA, corpus_statistics, open_database
 from .workers import run_by_daft, run_jobs
 
-VERSION = 14  # raised when the same settings give another posts table
+VERSION = 15  # raised when the same settings give another posts table
 BATCH_POSTS = 2000  # posts in memory at a time: each may have 20,000 characters
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
@@ -188,14 +188,11 @@ def _collect(run, config, memory_limit, workers, engine):
             counter.update(record[kind])
     joined = joined_names(total["authors"])
     total["counts"]["note_name_forms"] = len(joined)
-    rules = config.model_dump(include=MERGE_RULES)
     with open_database(folder / "names", memory_limit, workers) as connection:
-        settings = MergeSettings(
-            **rules,
-            names=_names_to_mask(total, files, connection),
-            nicks=personal_names.nicks_of(total["people"]),
-            mask_topics=key is not None,
-        )
+        names = _names_to_mask(total, files, connection)
+    nicks = personal_names.nicks_of(total["people"])
+    rules = config.model_dump(include=MERGE_RULES)
+    settings = MergeSettings(**rules, names=names, nicks=nicks, mask_topics=key is not None)
     if key is None:
         settings.shown_names.update((author_name(name), joined[name]) for name in joined)
     merged = merge(files, posts, settings, folder / "merge", memory_limit, workers)

@@ -304,6 +304,7 @@ def test_recall_at_a_precision_is_that_of_a_loop_over_thresholds():
         detection.count_scores(np.zeros(4), np.array([True, False, True, False]))
     )
     assert detection.recall_at(*worthless, 0.9, 0.05) == 0
+    assert detection.recall_at(*worthless, 0.5, 0.5) == 1, "exactly the precision is enough"
 
 
 def test_a_resample_without_trials_of_both_kinds_counts_for_nothing():

@@ -167,8 +167,8 @@ BUGS = [
     Bug(
         "evaluation/detection.py",
         "evaluation/test_detection.py",
-        "before = (apart <= 0).sum(-1, keepdims=True) - 1",
-        "before = (apart < 0).sum(-1, keepdims=True) - 1",
+        "return rate - gap * (next_rate - rate)",
+        "return rate + gap * (next_rate - rate)",
     ),
     Bug(
         "evaluation/calibration.py",
@@ -196,7 +196,7 @@ BUGS = [
     ),
     Bug(
         "evaluation/ranking.py",
-        "evaluation/test_ranking.py",
+        "evaluation/test_retrieval.py",
         "number_within_author < texts[author] // 2",
         "number_within_author <= texts[author] // 2",
     ),
@@ -228,7 +228,7 @@ BUGS = [
         "accounts/unjudged.py",
         "accounts/test_unjudged.py",
         "if capitals > MIN_CAPITAL_SHARE * (capitals + small_letters):",
-        "if capitals > small_letters * 9:",
+        "if capitals > 9 * (capitals + small_letters):",
     ),
     Bug(
         "topic/remedies.py",
@@ -275,7 +275,12 @@ BUGS = [
         "torch.manual_seed(hash((seed, step, accelerator.process_index)))",
         "torch.manual_seed(seed)",
     ),
-    Bug("training/loop.py", "training", 'if row["MRR"] > max(', 'if row["MRR"] >= max('),
+    Bug(
+        "training/loop.py",
+        "training",
+        'best = max(state["history"]',
+        'best = min(state["history"]',
+    ),
     Bug(
         "splits/by_time.py",
         "splits/test_by_time.py",

@@ -227,8 +227,8 @@ BUGS = [
     Bug(
         "accounts/unjudged.py",
         "accounts/test_unjudged.py",
-        "if capitals > MIN_CAPITAL_SHARE * (capitals + small_letters):",
-        "if capitals > 9 * (capitals + small_letters):",
+        "elif shares[row] > limit:",
+        "elif shares[row] > 9 * limit:",
     ),
     Bug(
         "topic/remedies.py",

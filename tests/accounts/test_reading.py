@@ -11,7 +11,7 @@ import pytest
 from backports import zstd
 
 from helpers.accounts import decisions, reading, validation
-from helpers.accounts.gallery import NOBODY, AccountGallery
+from helpers.accounts.gallery import HABIT_MARGIN, NOBODY, AccountGallery
 from helpers.accounts.page import read_record, sentences
 from helpers.accounts.samples import (
     UNKNOWN_TOPIC,
@@ -174,13 +174,17 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     assert len(choice.gallery) == count == table.loc["accounts", "own"] == choice.fitted
     assert (table.loc["Cllr"] >= table.loc["minCllr"]).all()
     # the rows of the accounts that the second fit saw are those of the first fit
-    scores = choice.gallery.model.score_matrix(choice.older, choice.gallery.targets, 128)
+    gallery = choice.gallery
+    written, plain = gallery.scores(choice.older)
     fitted = np.array(sorted(fits[0]))
-    own = encoder.calibrated_by(scores, choice.older, choice.gallery.targets, fitted, mine.hours)
+    own = encoder.calibrated_by(written, choice.older, gallery.targets, fitted, mine.hours)
     judged = np.array(sorted(fits[1]))
     use = own.uses[encoder.use(True, mine.hours)]
-    posts = (choice.older.count[judged][:, None], choice.gallery.targets.count)
-    expected = use.llr(scores[judged], *posts, count)
+    posts = (choice.older.count[judged][:, None], gallery.targets.count)
+    of_written, of_plain = (
+        use.log_ratio(scores[judged], *posts, count) for scores in (written, plain)
+    )
+    expected = np.minimum(of_written, of_plain + HABIT_MARGIN).clip(*use.bounds(count))
     np.testing.assert_allclose(choice.ratios["own"][judged], expected, rtol=1e-5)
 
 

@@ -218,3 +218,9 @@ def test_an_unreadable_file_is_refused(encoder, tmp_path, monkeypatch):
     pd.DataFrame(rows, columns=["author", "text"]).to_csv(tmp_path / "x.csv", index=False)
     with pytest.raises(ValueError, match="letters or signs that the encoder does not know"):
         read_posts(paths.Run("x"), str(tmp_path / "x.csv"), encoder)
+
+
+def test_capitals_stand_for_a_language():
+    text = "WHOEVER WRITES LIKE THIS LOOKS LIKE ANYBODY ELSE WHO DOES. " * 5
+    assert unjudged.language_of(text) == unjudged.CAPITALS
+    assert unjudged.language_of(text.lower()) == unjudged.ENGLISH

@@ -202,7 +202,7 @@ class AccountGallery:
 
         Returns
         -------
-        (Q, T) of each spelling; (N,) of listed pairs
+        (Q, T) of each version; (N,) of listed pairs
         """
         versions = [(queries, self.targets)]
         if self.normalised:
@@ -255,10 +255,10 @@ class AccountGallery:
     def _log_ratios(self, scores, query_posts, target_posts):
         """Return ratios without bounds, at most HABIT_MARGIN above those in plain words."""
         posts = (query_posts, target_posts)
-        written, *spelled = (
-            self.use.log_ratio(of_spelling, *posts, self.reference_count) for of_spelling in scores
+        written, *plain = (
+            self.use.log_ratio(of_version, *posts, self.reference_count) for of_version in scores
         )
-        for log_ratio in spelled:
+        for log_ratio in plain:
             written = np.minimum(written, log_ratio + HABIT_MARGIN)
         return written
 

@@ -178,12 +178,7 @@ def in_plain_words(samples: Samples, tokenizer, kinds: np.ndarray) -> Samples:
     """
     own = in_memory(samples)
     is_own = ~_tokens_in_form(own.store, kinds, PHRASE_SHARE)
-    own_before = np.append(0, is_own.cumsum())
-    without_forms = replace(
-        own.store,
-        tokens=np.asarray(own.store.tokens)[is_own],
-        post_offsets=own_before[own.store.post_offsets],
-    )
+    without_forms = _with_tokens(own.store, is_own)
     posts = np.arange(own.store.posts)
     texts = zip(texts_of(without_forms, posts, tokenizer), texts_of(own.store, posts, tokenizer))
     tokens = tokenizer.encode([_in_plain_words(text) or whole for text, whole in texts])
@@ -193,6 +188,16 @@ def in_plain_words(samples: Samples, tokenizer, kinds: np.ndarray) -> Samples:
         post_offsets=np.append(0, np.cumsum([len(of_post) for of_post in tokens])),
     )
     return replace(own, store=store)
+
+
+def _with_tokens(store, is_kept):
+    """Return a store with some of its tokens, (tokens,) bool; posts may become empty."""
+    kept_before = np.append(0, is_kept.cumsum())
+    return replace(
+        store,
+        tokens=np.asarray(store.tokens)[is_kept],
+        post_offsets=kept_before[store.post_offsets],
+    )
 
 
 def _in_plain_words(text):
@@ -442,11 +447,7 @@ def _without_footers(store, kinds):
     own_lengths = last_own[post_ends - 1] + 1 - post_begins
     own_lengths = np.where(own_lengths > 0, own_lengths, lengths)
     is_own = places < np.repeat(post_begins + own_lengths, lengths)
-    return replace(
-        store,
-        tokens=np.asarray(store.tokens)[is_own],
-        post_offsets=np.append(0, own_lengths.cumsum()),
-    )
+    return _with_tokens(store, is_own)
 
 
 def _count_posts_in_form(store, kinds):

@@ -225,6 +225,18 @@ BUGS = [
         "np.maximum(written, log_ratio + HABIT_MARGIN)",
     ),
     Bug(
+        "accounts/scoring.py",
+        "accounts/test_gallery.py",
+        "np.maximum(-np.mean(likeness, 0) - UNLIKE, 0)",
+        "np.maximum(np.mean(likeness, 0) - UNLIKE, 0)",
+    ),
+    Bug(
+        "accounts/unjudged.py",
+        "accounts/test_unjudged.py",
+        "if count < max(2, MIN_SECOND_SHARE * len(long_enough)):",
+        "if count <= len(long_enough):",
+    ),
+    Bug(
         "accounts/unjudged.py",
         "accounts/test_unjudged.py",
         "elif shares[row] > limit:",
@@ -296,8 +308,8 @@ BUGS = [
     Bug(
         "corpus/personal_names.py",
         "corpus/test_privacy.py",
-        "if nick.lower() in nicks:",
-        "if nick in nicks:",
+        "is_no_word = nicks.get(nick.lower())",
+        "is_no_word = nicks.get(nick)",
     ),
 ]
 

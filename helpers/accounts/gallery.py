@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -21,18 +21,19 @@ from .samples import (
     passage_hashes,
     samples_of,
     whole_accounts,
+    without_frames,
     without_passages,
 )
-from .scoring import likeliest, log_mean_ratio, posterior
+from .scoring import doubt, likeliest, log_mean_ratio, posterior
 from .unjudged import MIN_POSTS_TO_JUDGE, languages_of, reading_problems
 
 NOBODY = "nobody of these"
 UNDECIDED = "undecided"
 UNJUDGED = "cannot be judged"
 NOT_COMPARED = -np.inf  # log-likelihood ratio of a query and a target that are not compared
-# A log-likelihood ratio is at most so much above that of the same posts in plain words. Lower case,
-# "...", or "Hi all," before every post make any two people alike where nobody else has such a habit
-HABIT_MARGIN = 6.0
+# A log-likelihood ratio is at most so much above that of the same posts in plain words, since lower
+# case or "..." makes any two people alike where nobody else has such a habit
+HABIT_MARGIN = 7.0
 ANSWER_COLUMNS = (
     "query answer nobody threshold target score llr probability query_posts target_posts".split()
 )
@@ -43,10 +44,9 @@ LINK_COSTS = DetectionCosts(false_accept=10)  # linking two people costs as much
 class AccountGallery:
     """Named accounts, against all of which queries are ranked.
 
-    In a gallery of at least ENOUGH accounts, scores are normalised by those of the nearest
-    accounts. In a smaller one scores are raw, no likelihood ratio is above 10, and the mean ratio
-    of a query is lowered to at most 1. So nobody is linked without enough other accounts from the
-    same place to compare with.
+    In a gallery of at least ENOUGH accounts, scores are normalised by those of the nearest ones. In
+    a smaller one scores are raw, no likelihood ratio is above 10, and the mean ratio of a query is
+    at most 1. So nobody is linked without enough others from the same place to compare with.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class AccountGallery:
     ) -> "AccountGallery":
         """Make a gallery from texts.
 
-        Passages that several posts share word for word are removed first.
+        Passages of several posts are removed first, and phrases at the ends of many posts.
 
         Parameters
         ----------
@@ -127,6 +127,7 @@ class AccountGallery:
         """
         samples = samples_of(posts, encoder.tokenizer, times, topics)
         store, _ = without_passages(samples.store, encoder.kinds)
+        store = without_frames(store, encoder.kinds)
         return cls(encoder, whole_accounts(store), names, times is not None)
 
     def __len__(self) -> int:
@@ -137,7 +138,8 @@ class AccountGallery:
     ) -> Samples:
         """Turn texts into queries for this gallery.
 
-        Passages that stand word for word in other posts, of queries or gallery, are removed first.
+        Passages that stand in other posts, of queries or gallery, are removed first, and the
+        phrases with which an account begins or ends many posts.
 
         Parameters
         ----------
@@ -152,12 +154,13 @@ class AccountGallery:
         return whole_accounts(self._own_words(posts, times, topics))
 
     def _own_words(self, posts, times, topics):
-        """Return a store of queries, without the passages that stand in other posts, too."""
+        """Return a store of queries, without passages of other posts and without frames."""
         if self.hours != (times is not None):
             with_times = "with" if self.hours else "without"
             raise ValueError(f"the gallery was made {with_times} times: ask it in the same way")
         samples = samples_of(posts, self.encoder.tokenizer, times, topics, may_be_empty=True)
-        return without_passages(samples.store, self.encoder.kinds, self.passages)[0]
+        store, _ = without_passages(samples.store, self.encoder.kinds, self.passages)
+        return without_frames(store, self.encoder.kinds)
 
     @cached_property
     def passages(self) -> np.ndarray:
@@ -202,7 +205,7 @@ class AccountGallery:
 
         Returns
         -------
-        (Q, T) of each version; (N,) of listed pairs
+        (Q, T), or (N,) of listed pairs, of each version
         """
         versions = [(queries, self.targets)]
         if self.normalised:
@@ -212,14 +215,9 @@ class AccountGallery:
         return [self.model.score_matrix(*sides, MAX_TOKENS, own_column) for sides in versions]
 
     def _in_plain_words(self, samples):
-        """Return samples in plain words; those of the targets are made once."""
-        if samples is self.targets:
-            return self._targets_in_plain_words
-        return in_plain_words(samples, self.encoder.tokenizer, self.encoder.kinds)
-
-    @cached_property
-    def _targets_in_plain_words(self):
-        return in_plain_words(self.targets, self.encoder.tokenizer, self.encoder.kinds)
+        """Return samples in plain words, made once."""
+        make = partial(in_plain_words, samples, self.encoder.tokenizer, self.encoder.kinds)
+        return self.embeddings.once(("in plain words", samples), make)
 
     def llr(self, scores: list[np.ndarray], queries: Samples) -> np.ndarray:
         """Return the log-likelihood ratios (Q, T) of some queries, within the bounds.
@@ -229,8 +227,9 @@ class AccountGallery:
         scores : result of :meth:`scores`
         queries : Q samples
         """
+        lowest, highest = self.use.bounds(self.reference_count)
         log_ratios = self._log_ratios(scores, queries.count[:, None], self.targets.count)
-        return log_ratios.clip(*self.use.bounds(self.reference_count))
+        return (log_ratios.clip(max=highest) - doubt(self, queries)).clip(lowest)
 
     def log_odds(self, queries: Samples, pairs: np.ndarray | None = None) -> np.ndarray:
         """Return the log-odds of queries that are no targets, each of whom has one.
@@ -250,7 +249,8 @@ class AccountGallery:
             query_posts = queries.count[pairs[:, 0]]
             target_posts = target_posts[pairs[:, 1]]
         scores = self.scores(queries, pairs=pairs)
-        return self._log_ratios(scores, query_posts, target_posts) - np.log(len(self))
+        log_ratios = self._log_ratios(scores, query_posts, target_posts)
+        return log_ratios - doubt(self, queries, pairs) - np.log(len(self))
 
     def _log_ratios(self, scores, query_posts, target_posts):
         """Return ratios without bounds, at most HABIT_MARGIN above those in plain words."""

@@ -28,17 +28,20 @@ from .samples import (
     MIN_POSTS,
     MOST_POSTS,
     in_memory,
-    posts_of_one_form,
     spread_posts,
+    without_frames,
     without_passages,
 )
 from .unjudged import (
+    BRIDGES,
     FEW,
     ONE_FORM,
     PASSAGES,
     REASONS,
     UNREADABLE_SHARE,
     accounts_without_posts,
+    are_bridges,
+    posts_of_one_form,
     set_aside_rows,
 )
 
@@ -227,10 +230,12 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     most = int(np.clip(STORED_POSTS // len(accounts), LEAST_STORED, MOST_POSTS))
     spread = in_memory(spread_posts(whole_store, accounts, most)).store
     in_form = posts_of_one_form(spread, encoder.kinds)
-    kept = np.where(in_form > 0, 0, spread.posts_per_author())
+    is_bridge = are_bridges(spread, encoder.tokenizer)
+    kept = np.where(is_bridge | (in_form > 0), 0, spread.posts_per_author())
     by_persons = Samples(spread, spread.author_offsets[:-1], kept, np.arange(spread.authors))
     persons = in_memory(by_persons).store
     store, dropped_tokens = without_passages(persons, encoder.kinds)
+    store = without_frames(store, encoder.kinds)
     with_own_posts = _count_readable(store, encoder)
 
     names = np.asarray(whole_store.author_names(), object)
@@ -238,7 +243,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     set_aside = [
         accounts_without_posts(*unread),
         set_aside_rows(names[count < MIN_POSTS], count[count < MIN_POSTS], FEW),
-        _rows_without_own_words(names[accounts], spread, store, in_form),
+        _rows_without_own_words(names[accounts], spread, store, in_form, is_bridge),
     ]
     set_aside = pd.concat(set_aside, ignore_index=True)
     card = card | {
@@ -264,15 +269,17 @@ def _partly_read(names, written, left):
     return frame[is_part].sort_values(["left_out", "account"], ascending=[False, True])
 
 
-def _rows_without_own_words(names, spread, store, in_form):
-    """Return whose posts are of one form, and who has too few in the store without passages."""
-    rows = np.flatnonzero(in_form)
-    count = spread.posts_per_author()[rows]
-    details = [f"{part:,} of {whole:,} posts" for part, whole in zip(in_form[rows], count)]
-    of_form = set_aside_rows(names[rows], count, ONE_FORM, details)
+def _rows_without_own_words(names, spread, store, in_form, is_bridge):
+    """Return who is a bridge, writes in one form, or has few posts left in the store."""
+    whole = spread.posts_per_author()
+    bridges = set_aside_rows(names[is_bridge], whole[is_bridge], BRIDGES)
+    rows = np.flatnonzero(in_form * ~is_bridge)
+    details = [f"{in_form[row]:,} of {whole[row]:,} posts" for row in rows]
+    of_form = set_aside_rows(names[rows], whole[rows], ONE_FORM, details)
     count = store.posts_per_author()
-    is_few = (count < MIN_POSTS) & (in_form == 0)
-    return pd.concat([of_form, set_aside_rows(names[is_few], count[is_few], PASSAGES)])
+    is_few = (count < MIN_POSTS) & (in_form == 0) & ~is_bridge
+    few = set_aside_rows(names[is_few], count[is_few], PASSAGES)
+    return pd.concat([bridges, of_form, few])
 
 
 def _collect_with_texts(run, config):

@@ -32,8 +32,7 @@ UNKNOWN_TOPIC = NO_TOPIC  # the name of a topic that is not known
 PASSAGE_TOKENS = 8
 MIN_OWN_SHARE = 0.25  # a post is dropped if less than this share of its tokens is left
 CHUNK_POSTS = 2**15  # posts that are hashed at a time, to save memory
-FORM_TOKENS = 3  # in a row that stand in many posts of an account are part of a form,
-FORM_SHARE = 0.25  # of its posts at least
+FORM_TOKENS = 3  # in a row that stand in many posts of an account are part of a form
 MIN_FORM_POSTS = 8  # of an account whose form is looked for
 PHRASE_SHARE = 0.1  # of an account's posts: a phrase in so many says nothing of a person
 HASH_PARTS = 16  # hashes are compared in so many parts, because sorting takes memory
@@ -162,10 +161,9 @@ def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
 
 
 def in_plain_words(samples: Samples, tokenizer, kinds: np.ndarray) -> Samples:
-    """Return samples whose posts are in lower case, without punctuation and without forms.
+    """Return samples whose posts are in lower case, without punctuation and without phrases.
 
-    What an account repeats in PHRASE_SHARE of its posts, such as a greeting, is a form. A post of
-    which nothing would be left stays as it is.
+    A post of which nothing would be left stays as it is.
 
     Parameters
     ----------
@@ -176,12 +174,9 @@ def in_plain_words(samples: Samples, tokenizer, kinds: np.ndarray) -> Samples:
     kinds : (vocabulary,)
         result of :func:`token_kinds`
     """
-    own = in_memory(samples)
-    is_own = ~_tokens_in_form(own.store, kinds, PHRASE_SHARE)
-    without_forms = _with_tokens(own.store, is_own)
-    posts = np.arange(own.store.posts)
-    texts = zip(texts_of(without_forms, posts, tokenizer), texts_of(own.store, posts, tokenizer))
-    tokens = tokenizer.encode([_in_plain_words(text) or whole for text, whole in texts])
+    own = without_phrases(samples, kinds)
+    texts = texts_of(own.store, np.arange(own.store.posts), tokenizer)
+    tokens = tokenizer.encode([_in_plain_words(text) or text for text in texts])
     store = replace(
         own.store,
         tokens=np.concatenate(tokens).astype(np.uint16),
@@ -190,7 +185,59 @@ def in_plain_words(samples: Samples, tokenizer, kinds: np.ndarray) -> Samples:
     return replace(own, store=store)
 
 
-def _with_tokens(store, is_kept):
+def _in_plain_words(text):
+    words = PUNCTUATION.sub(" ", APOSTROPHES.sub("", text.lower()))
+    return " ".join(words.split())
+
+
+def without_phrases(samples: Samples, kinds: np.ndarray) -> Samples:
+    """Return samples without what an account repeats in PHRASE_SHARE of its posts.
+
+    A post of nothing else stays as it is.
+
+    Parameters
+    ----------
+    samples : Samples
+        N samples
+    kinds : (vocabulary,)
+        result of :func:`token_kinds`
+    """
+    own = in_memory(samples)
+    is_own = ~tokens_in_form(own.store, kinds, PHRASE_SHARE)
+    own_before = np.append(0, is_own.cumsum())
+    is_phrase_only = np.diff(own_before[own.store.post_offsets]) == 0
+    is_own |= np.repeat(is_phrase_only, np.diff(own.store.post_offsets))
+    return replace(own, store=with_tokens(own.store, is_own))
+
+
+def without_frames(store: TokenStore, kinds: np.ndarray) -> TokenStore:
+    """Cut phrases with which many posts of an account begin or end, as greetings and marks do.
+
+    A phrase is one of PHRASE_SHARE of its posts. A post of nothing else stays as it is.
+
+    Parameters
+    ----------
+    store : TokenStore
+        the posts
+    kinds : (vocabulary,)
+        result of :func:`token_kinds`
+    """
+    is_phrase = tokens_in_form(store, kinds, PHRASE_SHARE)
+    places = np.arange(len(is_phrase))
+    post_begins, post_ends = store.post_offsets[:-1], store.post_offsets[1:]
+    lengths = post_ends - post_begins
+    last_own = np.maximum.accumulate(np.where(is_phrase, -1, places))
+    next_own = np.minimum.accumulate(np.where(is_phrase, len(places), places)[::-1])[::-1]
+    first = np.append(next_own, len(places))[post_begins]
+    last = last_own[post_ends - 1]
+    is_whole = first > last
+    first = np.where(is_whole, post_begins, first)
+    last = np.where(is_whole, post_ends - 1, last)
+    is_own = (places >= np.repeat(first, lengths)) & (places <= np.repeat(last, lengths))
+    return with_tokens(store, is_own)
+
+
+def with_tokens(store: TokenStore, is_kept: np.ndarray) -> TokenStore:
     """Return a store with some of its tokens, (tokens,) bool; posts may become empty."""
     kept_before = np.append(0, is_kept.cumsum())
     return replace(
@@ -198,11 +245,6 @@ def _with_tokens(store, is_kept):
         tokens=np.asarray(store.tokens)[is_kept],
         post_offsets=kept_before[store.post_offsets],
     )
-
-
-def _in_plain_words(text):
-    words = PUNCTUATION.sub(" ", APOSTROPHES.sub("", text.lower()))
-    return " ".join(words.split())
 
 
 def whole_accounts(store: TokenStore) -> Samples:
@@ -276,6 +318,14 @@ def halves(
     count = np.minimum(total[accounts] // 2, max_posts)
     first = Samples(store, store.author_offsets[accounts], count, accounts)
     return first, replace(first, first=store.author_offsets[accounts + 1] - count)
+
+
+def cut_in_half(samples: Samples) -> tuple[Samples, Samples]:
+    """Return the older and the newer posts of each sample; of an odd number, more are newer."""
+    older_count = samples.count // 2
+    newer_count = samples.count - older_count
+    older = replace(samples, count=older_count)
+    return older, replace(samples, first=samples.first + older_count, count=newer_count)
 
 
 def last_posts(samples: Samples, posts: int) -> Samples:
@@ -352,7 +402,7 @@ def _row_hashes(store, kinds, length):
     return hashes
 
 
-def _covered(begins, length, tokens):
+def covered(begins: np.ndarray, length: int, tokens: int) -> np.ndarray:
     """Tell which tokens are one of the ``length`` that begin at some places, (tokens,) bool."""
     is_covered = np.zeros(tokens, bool)
     for place in range(length):  # stays inside the post: shorter rests have hash 0
@@ -382,8 +432,8 @@ def without_passages(
     The store in memory, and the number of removed tokens, those of dropped posts included.
     """
     hashes = passage_hashes(store, kinds)
-    begins = np.flatnonzero(_is_repeated(hashes, store.post_offsets, gallery_hashes))
-    is_own = ~_covered(begins, PASSAGE_TOKENS, len(hashes))
+    begins = np.flatnonzero(are_repeated(hashes, store.post_offsets, gallery_hashes))
+    is_own = ~covered(begins, PASSAGE_TOKENS, len(hashes))
     lengths = np.diff(store.post_offsets)
     own_before = np.append(0, is_own.cumsum())
     own_lengths = np.diff(own_before[store.post_offsets])
@@ -403,63 +453,7 @@ def without_passages(
     return kept_store, int((~is_own).sum())
 
 
-def posts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
-    """Count the posts of one form of accounts most of whose posts are, as those of programs.
-
-    Some people write so, too: of 1,125 authors of commit messages 7 do.
-
-    A token is of a form if FORM_TOKENS tokens in a row, it among them, stand in at least
-    FORM_SHARE of the account's posts, numbers being equal. A post is of a form if more than half of
-    its tokens are, an account if more than half of its posts are; none is where most accounts are.
-    How posts end in several accounts, as with the footer of a company, does not count.
-
-    Parameters
-    ----------
-    store : TokenStore
-        the posts.
-    kinds : (vocabulary,)
-        result of :func:`token_kinds`.
-
-    Returns
-    -------
-    (authors,) int, 0 for all other accounts
-    """
-    counts = _count_posts_in_form(store, kinds)
-    if counts.any():
-        without_footers = _count_posts_in_form(_without_footers(store, kinds), kinds)
-        counts[without_footers == 0] = 0
-    # a form of most accounts is one of the place, in which people write
-    if (counts > 0).mean() > 0.5:
-        return np.zeros_like(counts)
-    return counts
-
-
-def _without_footers(store, kinds):
-    """Cut the end of each post that several accounts share, unless nothing is left of the post."""
-    hashes = passage_hashes(store, kinds)
-    account_offsets = store.post_offsets[store.author_offsets]
-    begins = np.flatnonzero(_is_repeated(hashes, account_offsets))
-    is_shared = _covered(begins, PASSAGE_TOKENS, len(hashes))
-    places = np.arange(len(hashes))
-    last_own = np.maximum.accumulate(np.where(is_shared, -1, places))
-    post_begins, post_ends = store.post_offsets[:-1], store.post_offsets[1:]
-    lengths = post_ends - post_begins
-    own_lengths = last_own[post_ends - 1] + 1 - post_begins
-    own_lengths = np.where(own_lengths > 0, own_lengths, lengths)
-    is_own = places < np.repeat(post_begins + own_lengths, lengths)
-    return _with_tokens(store, is_own)
-
-
-def _count_posts_in_form(store, kinds):
-    """Return the number of posts of one form of each account, (authors,), 0 if not most are."""
-    in_form_before = np.append(0, _tokens_in_form(store, kinds, FORM_SHARE).cumsum())
-    in_form = np.diff(in_form_before[store.post_offsets])
-    is_of_form = in_form > np.diff(store.post_offsets) / 2
-    counts = np.diff(np.append(0, is_of_form.cumsum())[store.author_offsets])
-    return np.where(counts > store.posts_per_author() / 2, counts, 0)
-
-
-def _tokens_in_form(store, kinds, share):
+def tokens_in_form(store: TokenStore, kinds: np.ndarray, share: float) -> np.ndarray:
     """Tell which tokens (tokens,) are of a form that stands in a share of an account's posts.
 
     None of an account with fewer than MIN_FORM_POSTS posts is.
@@ -477,11 +471,13 @@ def _tokens_in_form(store, kinds, share):
         of_posts = np.unique(number * len(lengths) + post[begins])
         posts_of_number = np.bincount(of_posts // len(lengths))
         is_common = posts_of_number[number] >= max(share * len(lengths), 2)
-        in_form[tokens] = _covered(begins[is_common], FORM_TOKENS, len(post))
+        in_form[tokens] = covered(begins[is_common], FORM_TOKENS, len(post))
     return in_form
 
 
-def _is_repeated(hashes, offsets, gallery_hashes=np.empty(0, np.uint64)):
+def are_repeated(
+    hashes: np.ndarray, offsets: np.ndarray, gallery_hashes: np.ndarray = np.empty(0, np.uint64)
+) -> np.ndarray:
     """Tell which hashes (tokens,) occur in two posts or accounts, or in the gallery; 0 never does.
 
     The posts, or accounts, begin at ``offsets``.

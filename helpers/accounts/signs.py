@@ -278,15 +278,17 @@ def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str 
         texts = texts_of(store, of_group.post, gallery.encoder.tokenizer)
         words.append(of_group.assign(word=list(map(_words_of, texts))).explode("word"))
     words = pd.concat(words)
-    table = pd.crosstab(words.word, words.group)
+    table = words.groupby(["word", "group"]).size().unstack(fill_value=0)
     users = words[words.group == "here"].groupby("word").account.nunique()
     rate = table.div(sizes)
-    is_typical = (
+    table = table[
         (table["query"] > 0)
         & (table.target > 0)
         & (users.reindex(table.index, fill_value=0) >= MIN_OTHER_ACCOUNTS)
         & (rate.here >= MIN_RATE_RATIO * rate.elsewhere)
-        & (_p_value(table, sizes, "here", "elsewhere") < MAX_P_VALUE)
+    ]
+    is_typical = (
+        (_p_value(table, sizes, "here", "elsewhere") < MAX_P_VALUE)
         & (_p_value(table, sizes, "query", "here") >= MAX_P_VALUE)
         & (_p_value(table, sizes, "target", "here") >= MAX_P_VALUE)
     )

@@ -17,8 +17,11 @@ write English, 3 were given another language, and 8 none; all of 300 members of 
 were given Spanish.
 """
 
+import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +40,18 @@ from ..encoders.base import embed
 from ..evaluation.scores import as_rows
 from ..sources.table import author_names
 from ..tokens.batch import Samples
-from .samples import MAX_TOKENS, MIN_POSTS, texts_of
+from ..tokens.store import TokenStore
+from .samples import (
+    MAX_TOKENS,
+    MIN_POSTS,
+    PASSAGE_TOKENS,
+    are_repeated,
+    covered,
+    passage_hashes,
+    texts_of,
+    tokens_in_form,
+    with_tokens,
+)
 
 ENGLISH = "English"
 UNSURE = "not sure"
@@ -47,6 +61,22 @@ MIN_PROBABILITY = 0.99  # of a language, to be named
 # Newest posts of an account that are looked at: first so many, then so many if these leave it open
 NEWEST_POSTS = (16, 64)
 LETTERS_PER_POST = 125  # on average, that are looked at
+# A language in which so many of an account's posts are written is named, too: two people who
+# write a third of their posts in it look alike among others who do not. Of 500 bloggers six do.
+MIN_SECOND_SHARE = 0.2
+MIN_SECOND_PROBABILITY = 0.9  # of the language of one post
+SPREAD_POSTS = 32  # of an account, evenly spread over its time, whose language is looked for
+FIRST_LETTERS = 200  # of each that are looked at
+MIN_LETTERS = 40  # of a post whose language can be told
+# the name of whom a program has passed on: "<jane> hi", "[jane] hi", "**jane**: hi", "jane: hi"
+PASSED_ON = re.compile(
+    r"(?:<([^<>\n]{2,40})>|\[([^\[\]\n]{2,40})\]|\*\*([^*\n]{2,40})\*\*:?|([^\s<>:]{2,40}):)(?=\s)"
+)
+FORM_SHARE = 0.25  # of an account's posts hold a form at least
+MIN_PASSED_ON = 0.9  # of a bridge's posts begin so, with the names of
+MIN_PEOPLE = (
+    3  # different people at least; somebody who answers others writes to some in some posts
+)
 NAMES = dict(pd.read_csv(Path(__file__).parent / "languages.csv", keep_default_na=False).to_numpy())
 # Share of an account's tokens that are unknown letters. Two accounts by two people that both write
 # 3% get a likelihood ratio that is e**3 times too high, with 8% one that links them.
@@ -80,6 +110,7 @@ UNUSABLE = "accounts_without_posts"
 COPIES = "accounts_of_copies"
 FEW = "accounts_with_few_posts"
 ONE_FORM = "accounts_of_one_form"
+BRIDGES = "accounts_of_bridges"
 PASSAGES = "accounts_of_shared_passages"
 BOTH_LISTS = "accounts_of_passages_in_both_lists"
 # what is said after "2 accounts are set aside,"; the keys count them in a data card
@@ -90,26 +121,30 @@ REASONS = {
     FEW: f"with fewer than {MIN_POSTS} posts, copies and very short ones not counted",
     ONE_FORM: "with posts that are mostly of one form after numbers and names are masked, by a "
     "program, or by somebody below whose posts the same signature stands (take it out of the file)",
+    BRIDGES: "with posts before which the names of several people stand, as a program writes them "
+    "that passes on what people write in another place",
     PASSAGES: f"with fewer than {MIN_POSTS} posts whose words do not stand in other posts, too",
     BOTH_LISTS: f"with fewer than {MIN_POSTS} posts whose words do not stand in the other list, "
     "too",
 }
 
 
-def language_of(text: str) -> str:
+def language_of(text: str, min_probability: float = MIN_PROBABILITY) -> str:
     """Return the English name of a text's language, CAPITALS or UNSURE.
 
     Parameters
     ----------
     text : str
-        of an account's posts, one after the other
+        of an account's posts, one after the other, or of one post
+    min_probability : float
+        of a language, to be named
     """
     capitals = sum(1 for letter in text if letter.isupper())
     small_letters = sum(1 for letter in text if letter.islower())
     if capitals > MIN_CAPITAL_SHARE * (capitals + small_letters):
         return CAPITALS
     code, probability = _identifier().classify(text)
-    if probability < MIN_PROBABILITY:
+    if probability < min_probability:
         return UNSURE
     return NAMES.get(code, UNSURE)
 
@@ -123,6 +158,8 @@ def _identifier():
 
 def languages_of(samples: Samples, tokenizer) -> list[str]:
     """Return the language of each sample, as :func:`language_of` names it.
+
+    Where MIN_SECOND_SHARE of the posts are in another one, both are named: "English and Spanish".
 
     Parameters
     ----------
@@ -139,8 +176,107 @@ def languages_of(samples: Samples, tokenizer) -> list[str]:
             language = language_of(text[: LETTERS_PER_POST * newest])
             if language != UNSURE:
                 break
-        languages.append(language)
+        spread = texts_of(samples.store, spread_rows(end - count, end), tokenizer)
+        second = _second_language(spread, language)
+        languages.append(" and ".join(sorted({language, second})))
     return languages
+
+
+def spread_rows(first: int, end: int) -> np.ndarray:
+    """Return SPREAD_POSTS numbers from ``first`` to before ``end``, evenly spread, fewer of few."""
+    return np.unique(np.linspace(first, end - 1, min(end - first, SPREAD_POSTS)).astype(int))
+
+
+def _second_language(texts, language):
+    """Return the language of many of the texts that are not in the given one, else the given."""
+    long_enough = [text[:FIRST_LETTERS] for text in texts if len(text) >= MIN_LETTERS]
+    counts = Counter(language_of(text, MIN_SECOND_PROBABILITY) for text in long_enough)
+    for no_second in (language, UNSURE, CAPITALS):
+        counts.pop(no_second, None)
+    if not counts or language in (UNSURE, CAPITALS):
+        return language
+    other, count = counts.most_common(1)[0]
+    if count < max(2, MIN_SECOND_SHARE * len(long_enough)):
+        return language
+    return other
+
+
+def are_bridges(store: TokenStore, tokenizer) -> np.ndarray:
+    """Tell which accounts of a store pass on what several people wrote, (authors,) bool.
+
+    Two such accounts of one place are alike because the same people write in them.
+
+    Parameters
+    ----------
+    store : TokenStore
+        the posts
+    tokenizer : Tokenizer
+        has made the tokens of the store
+    """
+    is_bridge = np.zeros(store.authors, bool)
+    for account, (first, end) in enumerate(pairwise(store.author_offsets)):
+        posts = spread_rows(first, end)
+        names = [PASSED_ON.match(text) for text in texts_of(store, posts, tokenizer)]
+        names = [name[name.lastindex] for name in names if name]
+        is_passed_on = len(names) >= MIN_PASSED_ON * len(posts)
+        is_bridge[account] = is_passed_on and len(set(names)) >= MIN_PEOPLE
+    return is_bridge
+
+
+def posts_of_one_form(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
+    """Count the posts of one form of accounts most of whose posts are, as those of programs.
+
+    Some people write so, too: of 1,125 authors of commit messages 7 do.
+
+    A token is of a form if FORM_TOKENS tokens in a row, it among them, stand in at least
+    FORM_SHARE of the account's posts, numbers being equal. A post is of a form if more than half of
+    its tokens are, an account if more than half of its posts are; none is where most accounts are.
+    How posts end in several accounts, as with the footer of a company, does not count.
+
+    Parameters
+    ----------
+    store : TokenStore
+        the posts.
+    kinds : (vocabulary,)
+        result of :func:`token_kinds`.
+
+    Returns
+    -------
+    (authors,) int, 0 for all other accounts
+    """
+    counts = _count_posts_in_form(store, kinds)
+    if counts.any():
+        without_footers = _count_posts_in_form(_without_footers(store, kinds), kinds)
+        counts[without_footers == 0] = 0
+    # a form of most accounts is one of the place, in which people write
+    if (counts > 0).mean() > 0.5:
+        return np.zeros_like(counts)
+    return counts
+
+
+def _without_footers(store, kinds):
+    """Cut the end of each post that several accounts share, unless nothing is left of the post."""
+    hashes = passage_hashes(store, kinds)
+    account_offsets = store.post_offsets[store.author_offsets]
+    begins = np.flatnonzero(are_repeated(hashes, account_offsets))
+    is_shared = covered(begins, PASSAGE_TOKENS, len(hashes))
+    places = np.arange(len(hashes))
+    last_own = np.maximum.accumulate(np.where(is_shared, -1, places))
+    post_begins, post_ends = store.post_offsets[:-1], store.post_offsets[1:]
+    lengths = post_ends - post_begins
+    own_lengths = last_own[post_ends - 1] + 1 - post_begins
+    own_lengths = np.where(own_lengths > 0, own_lengths, lengths)
+    is_own = places < np.repeat(post_begins + own_lengths, lengths)
+    return with_tokens(store, is_own)
+
+
+def _count_posts_in_form(store, kinds):
+    """Return the number of posts of one form of each account, (authors,), 0 if not most are."""
+    in_form_before = np.append(0, tokens_in_form(store, kinds, FORM_SHARE).cumsum())
+    in_form = np.diff(in_form_before[store.post_offsets])
+    is_of_form = in_form > np.diff(store.post_offsets) / 2
+    counts = np.diff(np.append(0, is_of_form.cumsum())[store.author_offsets])
+    return np.where(counts > store.posts_per_author() / 2, counts, 0)
 
 
 def reading_problems(

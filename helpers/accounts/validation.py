@@ -13,7 +13,7 @@ from ..tokens.batch import Samples
 from .encoder import ENOUGH, AuthorEncoder
 from .gallery import NOT_COMPARED, AccountGallery
 from .reading import OwnPosts
-from .samples import spread_posts
+from .samples import cut_in_half, spread_posts
 from .scoring import match_pairs, posterior
 from .unjudged import is_read
 
@@ -45,9 +45,7 @@ def split_half_trials(posts: OwnPosts, seed: int = 0) -> tuple[AccountGallery, S
     able = np.random.default_rng(seed).permutation(able_accounts(posts))
     accounts = np.sort(able[:MAX_ACCOUNTS])
     whole = spread_posts(posts.store, accounts, 2 * MAX_POSTS_OF_HALF)
-    older_count = whole.count // 2
-    older = replace(whole, count=older_count)
-    newer = replace(whole, first=whole.first + older_count, count=whole.count - older_count)
+    older, newer = cut_in_half(whole)
     return posts.gallery(newer), older
 
 

@@ -25,6 +25,7 @@ INVISIBLE = re.compile(
     "|(?<![^\\W\\d_a-zA-Z])[\u200c\u200d](?![\u2600-\u27bf\U0001f300-\U0001faff])"
 )
 QUOTE_LINE = re.compile(r"^[ \t]*+>(?![:=.(<_]).*$", re.M)  # not the faces >:( and >.<
+RETWEET = re.compile(r"(?<![\w@])RT @\w{1,40}\b.*", re.S)  # what follows is another's text
 # `x = 1` or ``x``; not the old quotation marks `x'. A literal comes first, which re looks for much
 # faster than for a position; a look-behind then checks what stands before it
 INLINE_CODE = re.compile(r"`(?<![\w`]`)(`?)(?![\s`])[^`\n]{1,400}(?<!\s)`\1(?!`)")
@@ -183,6 +184,8 @@ def clean_post(text: str, author: str = "") -> str:
         text = INLINE_CODE.sub("\0@code\0", text)
     if ">" in text:
         text = QUOTE_LINE.sub("", text)
+    if "RT @" in text:
+        text = RETWEET.sub("", text)
     if "](" in text:
         text = MARKDOWN_LINK.sub(_link_label, text)
     if "<" in text:

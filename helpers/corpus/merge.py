@@ -28,6 +28,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from rensa import RMinHash
 
+from ..cleaning.text import drop_edge_marks, mask_addresses
 from .personal_names import MaskedNames, mask_known_names, mask_nicks
 from .posts_table import SCHEMA, open_database, write_posts
 
@@ -63,9 +64,9 @@ class MergeSettings:
     strip_signatures : whether signatures are cut
     names : names that are masked first, so that texts which differ only in a name are copies; see
         :func:`helpers.corpus.personal_names.names_to_mask`
-    nicks : names of one word that are masked, too, in topics only where ``mask_topics``; see
-        :func:`helpers.corpus.personal_names.mask_nicks`
-    mask_topics : whether topics may hold no nick
+    nicks : names of one word, which are masked, too, see
+        :func:`helpers.corpus.personal_names.nicks_of`
+    mask_topics : whether names, nicks and addresses are masked in topics, too
     shown_names : names of authors that are replaced, and those that take their place
     """
 
@@ -74,7 +75,7 @@ class MergeSettings:
     keep_copies: bool
     strip_signatures: bool
     names: MaskedNames
-    nicks: frozenset[str] = frozenset()
+    nicks: dict[str, bool] = field(default_factory=dict)
     mask_topics: bool = False
     shown_names: dict[str, str] = field(default_factory=dict)
 
@@ -108,13 +109,14 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
     without_names = partial(
         mask_known_names, settings.names, {words[0] for words in settings.names}
     )
+    mask = partial(_mask, without_nicks, without_names)
     if settings.names or settings.nicks:
-        mask = partial(_mask, without_nicks, without_names)
         connection.create_function("mask_names", mask, ["VARCHAR"], "VARCHAR")
     else:
         connection.execute("CREATE MACRO mask_names(text) AS text")
-    if settings.mask_topics and settings.nicks:
-        connection.create_function("mask_topic", cache(without_nicks), ["VARCHAR"], "VARCHAR")
+    if settings.mask_topics:
+        mask_topic = cache(partial(_mask_topic, mask))
+        connection.create_function("mask_topic", mask_topic, ["VARCHAR"], "VARCHAR")
     else:
         connection.execute("CREATE MACRO mask_topic(topic) AS topic")
     if settings.near_duplicate:
@@ -126,6 +128,10 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
 
 def _mask(without_nicks, without_names, text):
     return without_names(without_nicks(text))
+
+
+def _mask_topic(mask, topic):
+    return mask(drop_edge_marks(mask_addresses(topic)))
 
 
 def run_step(connection: DuckDBPyConnection, step: str, round_number: int = 0) -> None:

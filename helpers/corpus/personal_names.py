@@ -49,13 +49,15 @@ COUNTED_WORD = r"""(?:^|[\s"(])(\pL+(?:'t)?)"""
 LETTERS = re.compile(r"(?<![^\W\d_])(?<!\?)[^\W\d_]++(?!\?)")
 # "Jane Doe" and "Doe, Dr. Jane" are full names, "rust_fan" and "jane" are not
 FULL_NAME = re.compile(r"[^\d_@/]+[\s,][^\d_@/]+")
-# a nick at the start of a line, as chats write it, "<jane> hi" or "jane: hi"; or, at any
-# place, one that is no word: with a digit, an underline, or a capital letter after a small one
+# a nick at the start of a line, as chats and bridges write it, "<jane> hi", "[jane] hi", "**jane**
+# hi" or "jane: hi"; or any word that is no part of a path, an address or a call
 NICK = re.compile(
-    r"^(?:<[^\s<>]{2,40}>|[^\s<>:]{2,40}(?=: ))"
-    r"|(?<![\w@./:\\$#-])(?=\w*(?:[\d_]|[a-z][A-Z]))[^\W_]\w{2,39}(?![\w(]|[./:@-]\w)",
+    r"^(?P<first><[^\s<>]{2,40}>|\[[^\s\[\]]{2,40}\]|\*\*[^\s*]{2,40}\*\*|[^\s<>:]{2,40}(?=: ))"
+    r"|(?<![\w@./:\\$])\w{3,40}+(?![\w(]|[./:@]\w)",
     re.M,
 )
+# a nick that is no word: with a digit, an underline, or a capital letter after a small one
+NO_WORD = re.compile(r"[\d_]|[^\W\d_A-Z][A-Z]")
 # a word of three letters or more that does not begin a sentence
 INNER_WORD = re.compile(r"(?<=[\w,;] )[^\W\d_]{3,}+(?![\w(]|[./:@]\w)")
 # what may stand between the words of a name
@@ -94,21 +96,22 @@ def words_of_names(people: Iterable[str], salutations: Counter) -> dict[str, tup
     return {name: tuple(LETTERS.findall(name.lower()))[:MAX_NAME_WORDS] for name in names}
 
 
-def nicks_of(people: Iterable[str]) -> frozenset[str]:
-    """Return the names of one word with a letter, in lower case; names with "@" are left out.
+def nicks_of(people: Iterable[str]) -> dict[str, bool]:
+    """Return the names of one word with a letter, in lower case, and whether each is no word.
+
+    Names with "@" are left out.
 
     Parameters
     ----------
     people
         Names of authors and those in headers and mentions.
     """
-    return frozenset(
-        name.lower() for name in people if re.fullmatch(r"(?=\S*[^\W\d_])[^\s@]{2,40}", name)
-    )
+    names = (name for name in people if re.fullmatch(r"(?=\S*[^\W\d_])[^\s@]{2,40}", name))
+    return {name.lower(): NO_WORD.search(name) is not None for name in names}
 
 
-def mask_nicks(nicks: frozenset[str], text: str) -> str:
-    """Return a text with ``@user`` for the nicks that stand where NICK says.
+def mask_nicks(nicks: dict[str, bool], text: str) -> str:
+    """Return a text with ``@user`` for nicks that begin a line, and for those that are no words.
 
     Parameters
     ----------
@@ -119,8 +122,9 @@ def mask_nicks(nicks: frozenset[str], text: str) -> str:
     """
 
     def masked(match):
-        nick = match[0].strip("<>")
-        if nick.lower() in nicks:
+        nick = match[0].strip("<>[]*")
+        is_no_word = nicks.get(nick.lower())
+        if is_no_word or (match["first"] and is_no_word is not None):
             return match[0].replace(nick, "@user")
         return match[0]
 

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from ..cleaning.text import is_bot, is_notice
+from ..cleaning.text import RETWEET, is_bot, is_notice
 from ..core.files import OPENERS, bare_path, check_readable
 from ..core.parameters import unknown
 from ..core.paths import resolve
@@ -299,7 +299,7 @@ def _frame(batch, columns, stem, drops, ids):
         "bad_time": frame["time"] < 0,
         "bot": frame["author"].isin(bots),
         "marked_bot": is_marked,
-        "repost": is_repost,
+        "repost": is_repost | frame["text"].str.match(RETWEET, na=False),
     }
     reason = np.select([fault.to_numpy(bool) for fault in faults.values()], list(faults), "")
     drops.update(reason[reason != ""].tolist())

@@ -10,6 +10,7 @@ from helpers.accounts import gallery as gallery_module
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
 from helpers.accounts.gallery import NOBODY, UNDECIDED, UNJUDGED, AccountGallery
 from helpers.accounts.samples import halves, texts_of
+from helpers.accounts.scoring import doubt
 from helpers.core import paths
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import cosine
@@ -230,8 +231,26 @@ def test_a_habit_alone_links_nobody(committers, encoder, habit, monkeypatch):
 
     answers = gallery.link(queries, costs=costs)
     of_strangers, of_owner = answers[:-1], answers.iloc[-1]
-    assert (of_strangers.probability < 0.9).all() and of_owner.answer == names[0]
+    is_accused = (of_strangers.target == names[0]) & (of_strangers.probability > 0.9)
+    assert not is_accused.any() and of_owner.answer == names[0]
 
+    monkeypatch.setattr("helpers.accounts.scoring.DOUBT", 0)
     monkeypatch.setattr(gallery_module, "HABIT_MARGIN", np.inf)
+    monkeypatch.setattr(gallery_module, "without_frames", lambda store, _: store)
+    gallery = AccountGallery.of(encoder, known, names[:40])
+    queries = gallery.queries([*strangers, spelled[0][24:]])
     as_written = gallery.link(queries, costs=costs)[:-1]
     assert ((as_written.target == names[0]) & (as_written.probability > 0.9)).any()
+
+
+def test_doubt_is_about_strangers(committers, encoder):
+    older = [posts[:24] for posts in committers.values()]
+    newer = [posts[24:] for posts in committers.values()]
+    gallery = AccountGallery.of(encoder, older, list(committers))
+    taken = doubt(gallery, gallery.queries(newer))
+    assert (taken.diagonal() == 0).mean() > 0.8
+    of_strangers = taken[~np.eye(len(taken), dtype=bool)]
+    assert (of_strangers > 0).mean() > 0.8 and (of_strangers >= 0).all()
+    pairs = np.argwhere(taken > 5)[:20]
+    of_pairs = doubt(gallery, gallery.queries(newer), pairs)
+    np.testing.assert_allclose(of_pairs, taken[tuple(pairs.T)], atol=1e-4)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from backports import zstd
 
-from helpers.accounts import decisions, reading, validation
+from helpers.accounts import decisions, reading, scoring, validation
 from helpers.accounts.gallery import HABIT_MARGIN, NOBODY, AccountGallery
 from helpers.accounts.page import read_record, sentences
 from helpers.accounts.samples import (
@@ -175,16 +175,18 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     assert (table.loc["Cllr"] >= table.loc["minCllr"]).all()
     # the rows of the accounts that the second fit saw are those of the first fit
     gallery = choice.gallery
-    written, plain = gallery.scores(choice.older)
+    scores = gallery.scores(choice.older)
     fitted = np.array(sorted(fits[0]))
-    own = encoder.calibrated_by(written, choice.older, gallery.targets, fitted, mine.hours)
+    own = encoder.calibrated_by(scores[0], choice.older, gallery.targets, fitted, mine.hours)
     judged = np.array(sorted(fits[1]))
     use = own.uses[encoder.use(True, mine.hours)]
     posts = (choice.older.count[judged][:, None], gallery.targets.count)
-    of_written, of_plain = (
-        use.log_ratio(scores[judged], *posts, count) for scores in (written, plain)
-    )
-    expected = np.minimum(of_written, of_plain + HABIT_MARGIN).clip(*use.bounds(count))
+    lowest, highest = use.bounds(count)
+    written, plain = (use.log_ratio(of_version[judged], *posts, count) for of_version in scores)
+    ratios = np.minimum(written, plain + HABIT_MARGIN).clip(max=highest)
+    doubt = scoring.doubt(gallery, choice.older)[judged]
+    expected = (ratios - doubt).clip(lowest)
+    assert 0 < (doubt > 0).mean() < 1
     np.testing.assert_allclose(choice.ratios["own"][judged], expected, rtol=1e-5)
 
 

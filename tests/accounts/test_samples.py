@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.accounts import samples as module
-from helpers.accounts.samples import posts_of_one_form, without_passages
+from helpers.accounts.samples import without_passages
+from helpers.accounts.unjudged import posts_of_one_form
 from tests.factories import store_in_memory
 
 FORM = (
@@ -183,3 +184,41 @@ def test_of_an_account_of_many_texts_evenly_spread_ones_are_read(encoder, monkey
     assert samples.count.tolist() == [4, 3]
     read = module.texts_of(samples.store, np.arange(4), encoder.tokenizer)
     assert [text.split()[4] for text in read] == ["0", "3", "6", "9"]
+
+
+def test_frames_equal_those_of_a_loop():
+    """What begins or ends a tenth of an account's posts goes; the same words within a post stay."""
+    rng = np.random.default_rng(3)
+    count = 30
+    posts = [rng.integers(20, 4000, rng.integers(4, 9)).tolist() for _ in range(count)]
+    for number, post in enumerate(posts):
+        if number % 3 == 0:
+            post[:0] = [1, 2, 3]
+        if number % 5 == 0:
+            post += [4, 5, 6, 7]
+        if number % 4 == 0:
+            post[-1:-1] = [8, 9, 10]
+    posts.append([1, 2, 3])  # nothing else: stays
+    store = store_in_memory([count + 1], lengths=list(map(len, posts)), vocabulary=4000)
+    store.tokens[:] = np.concatenate(posts)
+    left = module.without_frames(store, np.arange(2, 4002).astype(np.uint64))
+    expected = []
+    for post in posts[:-1]:
+        if post[:3] == [1, 2, 3]:
+            post = post[3:]
+        if post[-4:] == [4, 5, 6, 7]:
+            post = post[:-4]
+        expected.append(post)
+    found = [left.tokens[a:b].tolist() for a, b in zip(left.post_offsets, left.post_offsets[1:])]
+    assert found == [*expected, [1, 2, 3]]
+
+
+def test_phrases_go_wherever_they_stand():
+    posts = [[number + 20, 8, 9, 10, number + 60] for number in range(12)]
+    posts += [[number + 200, number + 300] for number in range(12)] + [[8, 9, 10]]
+    store = store_in_memory([25], lengths=list(map(len, posts)), vocabulary=4000)
+    store.tokens[:] = np.concatenate(posts)
+    kinds = np.arange(2, 4002).astype(np.uint64)
+    left = module.without_phrases(module.whole_accounts(store), kinds).store
+    found = [left.tokens[a:b].tolist() for a, b in zip(left.post_offsets, left.post_offsets[1:])]
+    assert found == [*([post[0], post[-1]] for post in posts[:24]), [8, 9, 10]]

@@ -3,6 +3,8 @@
 import fitting
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as nnf
 from scipy.optimize import minimize_scalar
 from scipy.special import logit
 
@@ -167,3 +169,20 @@ def test_the_encoder_that_ships_joins_both_normalisations():
         near = [member["weight"] for member in members if member["normaliser"] == "as_norm"]
         whole = [member["weight"] for member in members if member["normaliser"] == "s_norm"]
         assert min(near) >= 0 >= max(whole) and sum(near) > 1
+
+
+def test_likeness_equals_a_loop():
+    rng = np.random.default_rng(5)
+    older, newer, target_older, target_newer = (
+        nnf.normalize(torch.rand(count, 6) + 0.1) for count in (4, 4, 3, 3)
+    )
+    expected = np.empty((4, 3))
+    for query, target in np.ndindex(4, 3):
+        across = max(older[query] @ target_newer[target], newer[query] @ target_older[target])
+        own = min(older[query] @ newer[query], target_older[target] @ target_newer[target])
+        expected[query, target] = np.log(across / own)
+    sides = ((older, newer), (target_older, target_newer))
+    np.testing.assert_allclose(scoring.log_likeness(*sides), expected, atol=1e-5)
+    pairs = rng.integers(0, 3, (5, 2))
+    of_pairs = scoring.log_likeness(*sides, pairs)
+    np.testing.assert_allclose(of_pairs, expected[tuple(pairs.T)], atol=1e-5)

@@ -16,16 +16,16 @@ def gallery_of_rooms(encoder, count=24):
     posts = []
     rooms = []
     for account in range(count):
-        texts = [" ".join(rng.choice(words, 6)) for _ in range(16)]
+        texts = [rng.choice(words, 6).tolist() for _ in range(16)]
         rooms.append(["clay" if account % 2 == 0 or post % 8 == 0 else "tea" for post in range(16)])
         for post in range(16):
             if rooms[-1][post] == "clay" and post % 4 == 0:
-                texts[post] += " kiln"
+                texts[post].insert(3, "kiln")
             if account < 2 and post % 2 == 0:
-                texts[post] += " forsooth"
+                texts[post].insert(3, "forsooth")
             if post % 5 == 0:
-                texts[post] += " yonder"
-        posts.append(texts)
+                texts[post].insert(3, "yonder")
+        posts.append([" ".join(of_post) for of_post in texts])
     names = [f"account {number}" for number in range(count)]
     return AccountGallery.of(encoder, posts, names, topics=rooms)
 

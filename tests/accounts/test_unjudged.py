@@ -15,7 +15,7 @@ from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LINKED
 from helpers.accounts.gallery import UNJUDGED, AccountGallery
 from helpers.accounts.reading import read_posts
-from helpers.accounts.samples import halves, texts_of
+from helpers.accounts.samples import halves, samples_of, texts_of
 from helpers.accounts.scoring import OWN_POSTS
 from helpers.core import paths
 from helpers.sources.demo import write_demo_csv
@@ -198,7 +198,7 @@ def test_letters_that_others_use_as_rarely_are_no_reason(encoder):
 def test_the_language_of_short_posts_is_looked_for_in_more_of_them(encoder, monkeypatch):
     asked = []
 
-    def unsure_of_few(text):
+    def unsure_of_few(text, _=0.99):
         asked.append(text)
         return unjudged.UNSURE if len(asked) == 1 else "English"
 
@@ -224,3 +224,35 @@ def test_capitals_stand_for_a_language():
     text = "WHOEVER WRITES LIKE THIS LOOKS LIKE ANYBODY ELSE WHO DOES. " * 5
     assert unjudged.language_of(text) == unjudged.CAPITALS
     assert unjudged.language_of(text.lower()) == unjudged.ENGLISH
+
+
+SPANISH = (
+    "No creo que eso sea verdad, pero vamos a verlo mañana en la reunión de la tarde.",
+    "La semana que viene tendremos que hablar otra vez de los cambios que han pedido.",
+)
+ENGLISH = (
+    "I do not think that is true, but let us look at it tomorrow in the meeting we have.",
+    "Next week we shall have to talk about the changes again that they have asked for.",
+)
+
+
+@pytest.mark.parametrize(("spanish", "language"), [(0, "English"), (3, "English and Spanish")])
+def test_a_second_language_is_named(encoder, spanish, language):
+    posts = [ENGLISH[number % 2] for number in range(10 - spanish)]
+    posts += [SPANISH[number % 2] for number in range(spanish)]
+    samples = samples_of([posts, posts[::-1]], encoder.tokenizer)
+    assert unjudged.languages_of(samples, encoder.tokenizer) == [language] * 2
+    problems = unjudged.reading_problems(
+        AccountGallery(encoder, samples, ["a", "b"]), samples, np.arange(2), [language] * 2
+    )
+    assert (problems[0] == "") == (spanish == 0)
+
+
+@pytest.mark.parametrize("form", ["<{}> {}", "[{}] {}", "**{}**: {}", "{}: {}"])
+def test_bridges_are_told(encoder, form):
+    people = ["pixel", "moth", "dora", "quark"]
+    relayed = [form.format(people[number % 4], ENGLISH[number % 2]) for number in range(12)]
+    of_one = [form.format("pixel", text) for text in ENGLISH * 6]
+    answers = [*relayed[:7], *ENGLISH, *ENGLISH, *ENGLISH]  # to some people in some posts
+    store = samples_of([relayed, of_one, answers], encoder.tokenizer).store
+    assert unjudged.are_bridges(store, encoder.tokenizer).tolist() == [True, False, False]

@@ -378,6 +378,33 @@ def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
     assert set(named.topic) == {"DM with jane_x"}
 
 
+def test_topics_hold_no_names_with_pseudonyms(tmp_path, outputs):
+    topics = [
+        "DM: Zoë Öttinger",
+        "dm-jane_roe42",
+        "#KarlHeinzBrumm",
+        "mail to z.o@example.org",
+        "tea",
+    ]
+    names = ["Zoë Öttinger", "Jane_Roe42", "KarlHeinzBrumm", "Ann", "Bob"]
+    rows = [
+        {
+            "author": name,
+            "time": TIME,
+            "topic": topic,
+            "text": f"something that karlheinzbrumm says to {number}",
+        }
+        for number, (name, topic) in enumerate(zip(names, topics))
+    ]
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(lines_of(rows))
+    collect(paths.Run("rooms"), CollectConfig(source="table", location=[str(folder)]))
+    posts = pq.read_table(outputs / "rooms" / "posts.parquet").to_pandas()
+    assert set(posts.topic) == {"DM: @user", "dm-@user", "#@user", "mail to @email", "tea"}
+    assert posts.text.str.startswith("something that @user says").all()
+
+
 def test_parts_that_are_gone_leave_no_names(tmp_path, outputs):
     run = paths.Run("shared")
     config = config_of(table, tmp_path / "in")

@@ -612,6 +612,15 @@ def test_an_object_of_json_marks_a_post(tmp_path):
     assert rows["author"].tolist() == ["y"] and drops == {"repost": 1}
 
 
+def test_a_post_that_only_passes_on_another_is_a_repost(tmp_path):
+    texts = ["RT @jane: hi", "so true RT @jane: hi", "ART @jane"]
+    path = tmp_path / "p.csv"
+    frame = pd.DataFrame({"author": list("xyz"), "time": 1577836800, "topic": "t", "text": texts})
+    frame.to_csv(path, index=False)
+    rows, drops = read("table", path)
+    assert rows["author"].tolist() == ["y", "z"] and drops == {"repost": 1}
+
+
 def test_names_of_columns_in_messages_are_cut():
     assert table.listed_names(["a", "b" * 70]) == f"'a', '{'b' * 60}'"
     assert table.listed_names(["a"] * 31) == "'a', " * 30 + "..."

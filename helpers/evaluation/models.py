@@ -5,8 +5,7 @@ that ships. Wherever a model is asked for, an encoder or a member may be given i
 :func:`as_model`. How much each member of a fusion counts is fitted on dev trials.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -254,18 +253,6 @@ class Model:
     def used_members(self) -> list[Member]:
         """The members whose weight is not 0; only these embed samples."""
         return [member for member in self.members if member.weight]
-
-    @contextmanager
-    def inference(self) -> Iterator[None]:
-        """Let the encoders prepare for many single queries, until the block ends.
-
-        See :meth:`helpers.encoders.base.Encoder.inference`.
-        """
-        with ExitStack() as stack:
-            for member in self.used_members:
-                if isinstance(member.encoder, Encoder):  # one that is fitted on targets is not yet
-                    stack.enter_context(member.encoder.inference())
-            yield
 
     def scores(
         self,

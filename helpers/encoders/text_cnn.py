@@ -104,19 +104,15 @@ class TextCNN(nn.Module):
         return torch.cat(pooled, 1)
 
     def _projected(self, tokens, dtype):
+        vocabulary = self.embedding.num_embeddings
         real = tokens >= 0
         length = real.sum(1).clamp(min=1)
-        vocabulary = self.embedding.num_embeddings
-
-        # a bitmap of the tokens that occur: faster than the sort inside torch.unique
-        present = torch.zeros(vocabulary, dtype=torch.bool, device=tokens.device)
-        present[tokens[real]] = True
-        distinct = present.nonzero().squeeze(1)
-        number = present.cumsum(0) - 1  # row of each token among the distinct ones
-        index = torch.where(real, number[tokens.clamp(min=0)], len(distinct))
-        rows = nnf.pad(self.embedding(distinct), (0, 0, 0, 1)).to(dtype)  # last row: padding
         # filled at the end, so that the last token begins a window of the largest width
-        index = nnf.pad(index, (0, max(self.widths) - 1), value=len(distinct))
+        filled = tokens.masked_fill(~real, vocabulary)
+        filled = nnf.pad(filled, (0, max(self.widths) - 1), value=vocabulary)
+        distinct, index = filled.unique(return_inverse=True)
+        is_token = distinct < vocabulary
+        rows = (self.embedding(distinct * is_token) * is_token[:, None]).to(dtype)
         # the taps of every width, in order, (K, d, F)
         taps = torch.cat([part.weight.permute(2, 1, 0) for part in self.convolutions]).to(dtype)
         if not torch.is_grad_enabled():

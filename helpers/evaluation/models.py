@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from ..encoders.base import Encoder, embed
-from ..encoders.baselines import first_readings, fusion_members
+from ..encoders.baselines import fusion_members
 from ..encoders.tfidf import TfidfEncoder
 from ..tokens.batch import Samples
 from .scores import Blocks, Gallery, Rows, as_rows, fuse
@@ -59,16 +59,6 @@ class Embeddings:
             key, lambda: as_rows(embed(encoder, samples, max_tokens, progress=progress))
         )
 
-    def put(self, encoder: Encoder, samples: Samples, max_tokens: int, rows) -> None:
-        """Keep rows of samples that were made elsewhere, unless there are some already.
-
-        Parameters
-        ----------
-        encoder, samples, max_tokens : arguments with which :meth:`of` is to return these rows
-        rows : (N, D), dense or sparse
-        """
-        self.once(("rows", encoder, samples, max_tokens), partial(as_rows, rows))
-
     def once(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Return what ``make`` returns, or what it returned for this key before.
 
@@ -97,17 +87,15 @@ class GalleryTfidf:
     kind: str
     tokenizer: object
 
-    def fit(self, targets: Samples, max_tokens: int) -> tuple[TfidfEncoder, Rows]:
-        """Fit a TF-IDF on the targets of a gallery, and return their rows as well.
+    def fit(self, targets: Samples, max_tokens: int) -> TfidfEncoder:
+        """Fit a TF-IDF on the targets of a gallery.
 
         Parameters
         ----------
         targets : T samples
         max_tokens : tokens read of each post
         """
-        encoder = TfidfEncoder(self.kind, self.tokenizer)
-        rows = encoder.fit_transform(targets, max_tokens)
-        return encoder, rows
+        return TfidfEncoder(self.kind, self.tokenizer).fit(targets, max_tokens)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +156,7 @@ class Member:
         if isinstance(encoder, GalleryTfidf):
             # the same for members that differ in their normaliser, so that it embeds only once
             key = ("fitted", encoder, targets, max_tokens)
-            encoder, rows = self.embeddings.once(key, partial(encoder.fit, targets, max_tokens))
-            self.embeddings.put(encoder, targets, max_tokens, rows)
+            encoder = self.embeddings.once(key, partial(encoder.fit, targets, max_tokens))
         rows = self.embeddings.of(encoder, targets, max_tokens)
         cohort = None
         if self.cohort is not None:
@@ -389,8 +376,7 @@ def member_sets(
     """Return what is summed with a stream encoder: in Stream+LSA, Fusion and Fusion, AS-norm.
 
     Each sum has the profiles that read only the stream's features. Stream+LSA has LSA-WCCN and raw
-    scores, the two others have every counting system and normalised scores. Of baselines that are
-    one pretrained model (MiniLM on groups of posts, on all of them) only the first is a member.
+    scores, the two others have every counting system and normalised scores.
 
     Parameters
     ----------
@@ -400,9 +386,7 @@ def member_sets(
         with raw, s-normed and AS-normed scores
     """
     partners = fusion_members(features)
-    every = [
-        name for name in first_readings(raw) if name in partners or name not in ("hours", "topics")
-    ]
+    every = [name for name in raw if name in partners or name not in ("hours", "topics")]
     return (
         {name: raw[name] for name in partners} | {"stream": stream},
         {name: s_normed[name] for name in every} | {"stream": with_s_norm(stream)},

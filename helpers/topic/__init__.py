@@ -24,7 +24,7 @@ __getattr__, __dir__ = front_door(
             "system_names",
         ],
         ".distillation": ["train_with_students"],
-        ".probes": ["disjoint_samples", "probe_encoder"],
+        ".probes": ["probe_encoder"],
         ".remedies": ["Erased", "LeaceEraser", "frequent_words", "mask_documents", "mask_text"],
     },
 )

@@ -7,7 +7,6 @@ the time
 
 import argparse
 import resource
-from functools import partial
 
 import numpy as np
 import torch
@@ -60,9 +59,9 @@ def model_of(rows, queries, targets):
     members = []
     for number, target_rows in enumerate(rows):
         member = Member(str(number), Encoder(), "s_norm")
-        for samples, kept in ((targets, target_rows), (queries, target_rows[: len(queries)])):
-            key = ("rows", member.encoder, samples, MAX_TOKENS)
-            member.embeddings.once(key, partial(as_rows, kept))
+        member.embeddings.put(member.encoder, targets, MAX_TOKENS, target_rows)
+        query_rows = target_rows[: len(queries)]
+        member.embeddings.put(member.encoder, queries, MAX_TOKENS, query_rows)
         members.append(member)
     return Model.mean(members)
 

@@ -75,8 +75,8 @@ class WordNgrams:
         self.ngrams = _counts(analyzer="char_wb", ngram_range=ngram_range, lowercase=False)
         self.tfidf = _log_tfidf()
 
-    def fit(self, texts: list[str]) -> "WordNgrams":
-        """Choose the n-grams, and fit their idf weights.
+    def fit_transform(self, texts: list[str]) -> sparse.csr_matrix:
+        """Choose the n-grams, fit their idf weights, and return the (N, n-grams) weights.
 
         Parameters
         ----------
@@ -96,8 +96,7 @@ class WordNgrams:
         # the others are forgotten: those of all words take hundreds of megabytes
         kept_ngrams = self.ngrams.get_feature_names_out()[columns]
         self.ngrams.vocabulary_ = {ngram: column for column, ngram in enumerate(kept_ngrams)}
-        self.tfidf.fit(_sorted(counts[:, columns]))
-        return self
+        return self.tfidf.fit_transform(_sorted(counts[:, columns]))
 
     def transform(self, texts: list[str]) -> sparse.csr_matrix:
         """Return the (N, n-grams) weights of N texts.
@@ -258,13 +257,27 @@ class TfidfEncoder(Encoder):
         max_tokens : int
             L, tokens read of each post
         """
+        self.fit_transform(samples, max_tokens)
+        return self
+
+    def fit_transform(self, samples: Samples, max_tokens: int) -> sparse.csr_matrix:
+        """Fit as :meth:`fit` does, and return the (N, terms) rows of the N samples.
+
+        They are those of :meth:`forward`, in half the time, since texts are read once.
+
+        Parameters
+        ----------
+        samples, max_tokens : Samples, int
+            as in :meth:`fit`
+        """
         documents = self._documents(samples, max_tokens)
         try:
-            self.weighting.fit(documents)
+            weights = self.weighting.fit_transform(documents)
         except ValueError:  # scikit-learn's and WordNgrams', where no term is left
             self.weighting = NoTerms()
-        self.dim = self.weighting.transform(documents[:1]).shape[1]
-        return self
+            weights = self.weighting.transform(documents)
+        self.dim = weights.shape[1]
+        return _unit_rows(weights)
 
     def _documents(self, samples, max_tokens):
         """Return what the weighting is fitted on, and make ready for so many samples."""

@@ -59,6 +59,16 @@ class Embeddings:
             key, lambda: as_rows(embed(encoder, samples, max_tokens, progress=progress))
         )
 
+    def put(self, encoder: Encoder, samples: Samples, max_tokens: int, rows) -> None:
+        """Keep rows of samples that were made elsewhere, unless there are some already.
+
+        Parameters
+        ----------
+        encoder, samples, max_tokens : arguments with which :meth:`of` is to return these rows
+        rows : (N, D), dense or sparse
+        """
+        self.once(("rows", encoder, samples, max_tokens), partial(as_rows, rows))
+
     def once(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Return what ``make`` returns, or what it returned for this key before.
 
@@ -87,15 +97,17 @@ class GalleryTfidf:
     kind: str
     tokenizer: object
 
-    def fit(self, targets: Samples, max_tokens: int) -> TfidfEncoder:
-        """Fit a TF-IDF on the targets of a gallery.
+    def fit(self, targets: Samples, max_tokens: int) -> tuple[TfidfEncoder, Rows]:
+        """Fit a TF-IDF on the targets of a gallery, and return their rows as well.
 
         Parameters
         ----------
         targets : T samples
         max_tokens : tokens read of each post
         """
-        return TfidfEncoder(self.kind, self.tokenizer).fit(targets, max_tokens)
+        encoder = TfidfEncoder(self.kind, self.tokenizer)
+        rows = encoder.fit_transform(targets, max_tokens)
+        return encoder, rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +168,8 @@ class Member:
         if isinstance(encoder, GalleryTfidf):
             # the same for members that differ in their normaliser, so that it embeds only once
             key = ("fitted", encoder, targets, max_tokens)
-            encoder = self.embeddings.once(key, partial(encoder.fit, targets, max_tokens))
+            encoder, rows = self.embeddings.once(key, partial(encoder.fit, targets, max_tokens))
+            self.embeddings.put(encoder, targets, max_tokens, rows)
         rows = self.embeddings.of(encoder, targets, max_tokens)
         cohort = None
         if self.cohort is not None:

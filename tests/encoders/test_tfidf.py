@@ -70,12 +70,12 @@ def test_words_as_released():
 
 def test_characters_within_words():
     weighting = WEIGHTINGS["tfidf_char"]()
-    weighting.fit(["ab Cde"] * 3)
+    weighting.fit_transform(["ab Cde"] * 3)
     terms = set(weighting.get_feature_names_out())
     assert {" a", "ab", " ab ", "Cd", "Cde", " Cde ", "Cde "} <= terms
     assert not any(" " in term.strip() for term in terms), "no term spans two words"
     assert {len(term) for term in terms} == {2, 3, 4, 5}
-    weighting.fit(["abc"] * 3 + ["xyz"] * 2)
+    weighting.fit_transform(["abc"] * 3 + ["xyz"] * 2)
     assert not {"xy", "yz"} & set(weighting.get_feature_names_out()), "too rare"
 
 
@@ -96,16 +96,16 @@ def test_ngrams_of_words_are_those_of_scikit_learn(max_features):
     ngrams = tfidf.WordNgrams(**settings)
     seen = texts[:40]
     unseen = [*texts[40:], "", " ", "unknown Alphabet", "\u1234"]
-    plain.fit(seen)
-    ngrams.fit(seen)
-    for part in (seen, unseen):
-        weights = ngrams.transform(part)
+    for expected, weights in (
+        (plain.fit_transform(seen), ngrams.fit_transform(seen)),
+        (plain.transform(unseen), ngrams.transform(unseen)),
+    ):
         assert weights.dtype == np.float32
-        np.testing.assert_array_equal(weights.toarray(), plain.transform(part).toarray())
+        np.testing.assert_array_equal(weights.toarray(), expected.toarray())
     assert ngrams.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()
     assert ngrams.transform(["", " \n"]).nnz == 0
     with pytest.raises(ValueError, match="0 feature"):
-        tfidf.WordNgrams(**settings).fit(["abc", "xyz"])
+        tfidf.WordNgrams(**settings).fit_transform(["abc", "xyz"])
 
 
 def by_letters(text):
@@ -225,6 +225,19 @@ def test_topics_are_words_and_what_is_not_listed_is_none(make_store):
         (vectors @ vectors.T).toarray(), (expected @ expected.T).toarray(), atol=1e-5
     )
     assert vectors[5].nnz == 0 < vectors[4].nnz
+
+
+@pytest.mark.parametrize("kind", ["tfidf_word", "tfidf_char", "tfidf_subword", "topics"])
+def test_rows_of_a_fit_are_those_of_the_fitted_encoder(make_store, kind):
+    store = make_store([12] * 25, topics=4, vocabulary=120)
+    samples = Samples(store, store.author_offsets[:-1], np.full(25, 12), np.arange(25))
+    once = TfidfEncoder(kind, Bytes())
+    rows = once.fit_transform(samples, 32)
+    twice = TfidfEncoder(kind, Bytes()).fit(samples, 32)
+    expected = embed(twice, samples, 32)
+    assert once.dim == twice.dim == rows.shape[1]
+    np.testing.assert_array_equal(rows.toarray(), expected.toarray())
+    np.testing.assert_array_equal(embed(once, samples, 32).toarray(), expected.toarray())
 
 
 def test_of_many_posts_some_are_drawn_by_the_seed(store, monkeypatch):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from helpers.encoders.base import embed
 from helpers.encoders.baselines import fit_baseline
 from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation import lists
@@ -340,7 +341,8 @@ def test_what_is_fitted_on_targets_sees_them_alone(trials, monkeypatch):
 
     def fit(self, samples, max_tokens):
         fitted.append((samples, max_tokens))
-        return HabitCounts(hours=True)
+        encoder = HabitCounts(hours=True)
+        return encoder, embed(encoder, samples, max_tokens)
 
     monkeypatch.setattr(GalleryTfidf, "fit", fit)
     model = as_model(with_s_norm(GalleryTfidf("tfidf_subword", Bytes())))

@@ -119,8 +119,8 @@ BUGS = [
     Bug(
         "evaluation/document_pairs.py",
         "evaluation/test_document_pairs.py",
-        "weights = of_author * (partners > 0) / np.maximum(pairs_of_author, 1)",
-        "weights = (partners > 0) / 1",
+        "weights / np.maximum(pairs_of_author, 1), 0)",
+        "1.0, 0)",
     ),
     Bug(
         "tokens/samplers.py",

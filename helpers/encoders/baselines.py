@@ -99,7 +99,9 @@ def zero_shot(model: str, tokenizer, group_posts: int = GROUP_POSTS) -> Encoder:
     config = stream_config("sawatphol2022", model=model)
     encoder = build_stream_encoder(config, tokenizer.vocabulary, topics=1, tokenizer=tokenizer)
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
-    return ChunkMean(encoder, group_posts) if group_posts else encoder
+    if group_posts:
+        return ChunkMean(encoder, group_posts)
+    return encoder
 
 
 # zero_shot with the arguments of every baseline

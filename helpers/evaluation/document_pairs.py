@@ -190,19 +190,22 @@ def _draw(author, topic, kind, count, rng):
     with a pair of the kind equally likely, or, for pairs of two authors, each pair.
     """
     same, same_topic = kind
-    of_author = np.bincount(author)[author]
-    of_both = pd.Series(author).groupby([author, topic]).transform("size").to_numpy()
+    group = np.zeros_like(author)
     if same:
         group = author
-        partners = of_both - 1 if same_topic else of_author - of_both
-        pairs_of_author = np.bincount(author, partners)[author]
-        weights = of_author * (partners > 0) / np.maximum(pairs_of_author, 1)
-    else:
-        group = topic if same_topic else np.zeros_like(author)
-        weights = np.bincount(group)[group]
-    order = np.argsort(group, kind="stable")
+    elif same_topic:
+        group = topic
     size = np.bincount(group)
     begin = np.cumsum(size) - size
+    order = np.argsort(group, kind="stable")
+    weights = size[group].astype(float)
+    if same:
+        of_both = pd.Series(author).groupby([author, topic]).transform("size").to_numpy()
+        partners = of_both - 1
+        if not same_topic:
+            partners = size[author] - of_both
+        pairs_of_author = np.bincount(author, partners)[author]
+        weights = np.where(partners > 0, weights / np.maximum(pairs_of_author, 1), 0)
 
     pairs = np.empty((0, 2), np.int64)
     while len(pairs) < count:

@@ -8,11 +8,12 @@ import torch
 from ..tokens.batch import training_windows
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
-from ..tokens.tokenizer import locate_model
+from ..tokens.tokenizer import LUAR_FOLDERS, locate_model
 from .base import ChunkMean, Encoder
 from .lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder
 from .stream import build_stream_encoder, stream_config
 from .tfidf import TEXT_KINDS, WEIGHTINGS, fit_tfidf
+from .transformer import is_luar
 
 LSA_DIM = 1024  # dimensions of LSA, at most
 FREQUENT = 300  # number of most frequent tokens that "lsa_masked" reads
@@ -23,6 +24,7 @@ PRETRAINED = {
     # the two ways of khan2021 section 4.3: all posts as one text, and every post alone
     "minilm_joined": ("minilm", 0),
     "minilm_averaged": ("minilm", 1),
+    **{name: (name, GROUP_POSTS) for name in LUAR_FOLDERS},
 }
 
 
@@ -83,9 +85,10 @@ def _fit_hours(store, tokenizer, max_tokens, seed, posts):
 def zero_shot(model: str, tokenizer, group_posts: int = GROUP_POSTS) -> Encoder:
     """Return a pretrained model as it is, on a GPU where there is one.
 
-    It reads a group of posts as one text, as much of it as it can (512 tokens), and the vectors of
-    a sample's groups are averaged. The baseline of khan2021 section 4.3 is one group of all posts;
-    the paper also tried groups of one post, and found them worse.
+    LUAR reads single posts and pools them, as it was trained. A sentence encoder reads a group of
+    posts as one text, as much of it as it can (512 tokens), and the vectors of a sample's groups
+    are averaged. The baseline of khan2021 section 4.3 is one group of all posts; the paper also
+    tried groups of one post, and found them worse.
 
     Parameters
     ----------
@@ -94,12 +97,15 @@ def zero_shot(model: str, tokenizer, group_posts: int = GROUP_POSTS) -> Encoder:
     tokenizer : Tokenizer
         the store's tokenizer
     group_posts : int
-        most posts of a group, 0 for all
+        most posts of a group, 0 for all; not used by LUAR
     """
-    config = stream_config("sawatphol2022", model=model)
+    if is_luar(model):
+        config = stream_config("luar", features="T", post="transformer", model=model)
+    else:
+        config = stream_config("sawatphol2022", model=model)
     encoder = build_stream_encoder(config, tokenizer.vocabulary, topics=1, tokenizer=tokenizer)
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
-    if group_posts:
+    if config.join_posts and group_posts:
         return ChunkMean(encoder, group_posts)
     return encoder
 

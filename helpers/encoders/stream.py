@@ -18,7 +18,7 @@ from ..tokens.tokenizer import Tokenizer
 from .base import ChunkMean, Encoder
 from .parts import FEATURES, POOLINGS, TIMES, TopicEmbedding
 from .text_cnn import TextCNN
-from .transformer import Transformer
+from .transformer import Transformer, model_parts
 
 # of a layer, at most eight times the paper's: beyond that weights fill any memory
 Width = Annotated[int, Field(ge=1, le=4096)]
@@ -219,7 +219,8 @@ def build_stream_encoder(
 ) -> Encoder:
     """Build a new encoder; the same seed gives the same weights.
 
-    Where the pooling can only pool a limited number of posts, the encoder is wrapped in
+    The projection "linear" begins as the last layer of the pretrained model where that has one, as
+    LUAR does. Where the pooling can only pool a limited number of posts, the encoder is wrapped in
     :class:`~helpers.encoders.base.ChunkMean`.
 
     Parameters
@@ -255,6 +256,8 @@ def build_stream_encoder(
     width = post.dim + sum(feature.dim for feature in side)
     pooling = POOLINGS[config.pooling](width, config)
     projection = _projection(config.projection, pooling.dim, config.dim)
+    if config.projection == "linear" and config.is_pretrained:
+        projection = _released_projection(config.model, projection)
     encoder = StreamEncoder(post, side, pooling, projection, config)
     return ChunkMean(encoder, pooling.group) if pooling.group else encoder
 
@@ -278,6 +281,19 @@ def _projection(name, width, dim):
     if name == "wccn":  # init_as_wccn sets its weights before training
         return nn.Sequential(nn.Linear(width, width))
     return nn.Sequential()  # "none": the pooled vector itself, as in sentence encoders
+
+
+def _released_projection(model, projection):
+    """Return the last layer that a pretrained model brings, or the projection where it has none."""
+    _, layer = model_parts(model)
+    if layer is None:
+        return projection
+    shape = tuple(projection[0].weight.shape)
+    if layer.weight.shape != shape:
+        raise ValueError(
+            f"{model} ends in {tuple(layer.weight.shape)} weights, not {shape}: features, dim?"
+        )
+    return nn.Sequential(layer)
 
 
 def parameter_counts(encoder: nn.Module) -> dict[str, int]:

@@ -8,13 +8,17 @@ Letters: N posts, L tokens a post.
 """
 
 from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..core.messages import file_error
+from ..core.artifacts import read_json
+from ..core.messages import file_error, readable_file
 from ..tokens.batch import PAD
 from ..tokens.tokenizer import Tokenizer, locate_model, read_pretrained, tokenizer_file
+from .base import load_tensors
 
 # shape of the model "tiny", a BERT
 TINY = {
@@ -25,6 +29,18 @@ TINY = {
 }
 # tokens, padding included, that pass through the transformer at once
 BUCKET_TOKENS = {"cpu": 2**13, "cuda": 2**17}
+
+
+# where DistilRoBERTa, LUAR's body, differs from RobertaConfig's defaults; LUAR's config.json does
+# not tell
+LUAR_BODY = {
+    "num_hidden_layers": 6,
+    "max_position_embeddings": 514,
+    "type_vocab_size": 1,
+    "layer_norm_eps": 1e-5,
+}
+# tensors that some releases hold in addition, and that nothing here uses
+UNREAD_TENSORS = ("transformer.pooler.", "transformer.embeddings.position_ids")
 
 
 class Transformer(nn.Module):
@@ -73,7 +89,7 @@ class Transformer(nn.Module):
         if settings.model == "tiny":
             body = BertModel(BertConfig(vocab_size=vocabulary, **TINY), add_pooling_layer=False)
         else:
-            body = load_model(settings.model)
+            body, _ = model_parts(settings.model)
             if hasattr(body, "pooler"):
                 body.pooler = None  # reads the first token only; not used here
             self.model_tokenizer = read_pretrained(settings.model, AutoTokenizer)
@@ -180,23 +196,79 @@ def _choose_layers(body, settings):
     return layers
 
 
-def load_model(name: str) -> nn.Module:
-    """Load a pretrained transformer.
+def is_luar(name: str) -> bool:
+    """Tell whether a model's folder has the form in which LUAR is released."""
+    path = Path(locate_model(name)) / "config.json"
+    if not path.exists():
+        return False
+    with readable_file(path):
+        return read_json(path).get("model_type") == "LUAR"
+
+
+def load_luar(name: str) -> nn.ModuleDict:
+    """Load a released LUAR: ``transformer`` reads a post, ``linear`` projects the pooled posts.
 
     Parameters
     ----------
-    name : a name that :func:`helpers.tokens.tokenizer.read_pretrained` takes
+    name : str
+        a model whose folder holds config.json, and model.safetensors or pytorch_model.bin
 
     Raises
     ------
     ValueError
-        If its files are missing or damaged, or lack weights that are used.
+        If the weights are missing, damaged or those of another model, or if posts are pooled by an
+        attention of several heads.
+
+    References
+    ----------
+    Rivera-Soto et al., Learning Universal Authorship Representations, EMNLP 2021, section 3.
+    """
+    from transformers import RobertaConfig, RobertaModel
+
+    # tensors only: no code is unpickled
+    from transformers.modeling_utils import load_state_dict
+
+    folder = Path(locate_model(name))
+    transformer = RobertaModel(RobertaConfig(**LUAR_BODY), add_pooling_layer=False)
+    path = folder / "config.json"
+    config = read_json(path)
+    with readable_file(path, "describes no LUAR"):
+        if config.get("use_memory_efficient_attention"):
+            raise file_error(path, "is of an attention with several heads, which is not read")
+        linear = nn.Linear(transformer.config.hidden_size, config["embedding_size"])
+    luar = nn.ModuleDict({"transformer": transformer, "linear": linear})
+
+    path = folder / "model.safetensors"
+    if not path.exists():
+        path = folder / "pytorch_model.bin"
+    with readable_file(path):
+        tensors = load_state_dict(path)
+    kept = {key: value for key, value in tensors.items() if not key.startswith(UNREAD_TENSORS)}
+    load_tensors(luar, kept, path)
+    return luar
+
+
+def model_parts(name: str) -> tuple[Any, nn.Linear | None]:
+    """Load a model in two parts: its transformer, and its last layer, or None where it has none.
+
+    Parameters
+    ----------
+    name : str
+        name or folder of the model
+
+    Raises
+    ------
+    ValueError
+        As :func:`helpers.tokens.tokenizer.read_pretrained` and :func:`load_luar`.
     """
     from transformers import AutoModel
 
+    if is_luar(name):
+        luar = load_luar(name)
+        return luar["transformer"], luar["linear"]
     model, about = read_pretrained(name, AutoModel, output_loading_info=True)
     # transformers would begin with random numbers in place of missing weights
     missing = sorted(key for key in about["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise file_error(locate_model(name), f"lacks the weights {missing[0]!r}")
-    return model
+    return model, None

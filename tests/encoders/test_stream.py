@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from helpers.encoders.base import ChunkMean, embed
-from helpers.encoders.parts import FEATURES, POOLINGS, LUARPooling
+from helpers.encoders.parts import FEATURES, POOLINGS
 from helpers.encoders.stream import PRESETS, build_stream_encoder, parameter_counts, stream_config
 from helpers.tokens.batch import PAD, Batch, Samples
 from tests.factories import random_batch as samples
@@ -218,13 +218,6 @@ def test_attention_without_parameters_is_a_loop_over_the_posts():
         np.testing.assert_allclose(
             array(encoder(batch)[row]), expected / np.linalg.norm(expected), atol=1e-6
         )
-
-
-def test_an_absent_post_is_not_among_those_of_which_the_maximum_is_taken():
-    """Both posts attend to the first; an absent one would attend to both alike: the larger mean."""
-    posts, mask = torch.tensor([[-5.0], [-1.0]]), torch.tensor([[True, True, False]])
-    pooled = [LUARPooling(1, None)(posts, mask[:, :count]) for count in (2, 3)]
-    assert torch.equal(*pooled) and pooled[0] < -4.9
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)

@@ -12,6 +12,7 @@ import torch
 
 from helpers.accounts.encoder import SHIPPED, AuthorEncoder
 from helpers.core import artifacts
+from helpers.encoders.transformer import load_luar
 from helpers.tokens.store import build_store, list_topics, open_store
 from helpers.tokens.tokenizer import load_tokenizer
 from helpers.training.experiment import load_trained
@@ -111,6 +112,16 @@ def test_a_pickle_in_place_of_shipped_weights_is_refused_and_not_run(pickled, tm
     content = pickled(Attack(mark))
     for name in ("weights.safetensors", "tokenizer.model", "model.json"):
         refused(partial(AuthorEncoder.load, folder), folder / name, content, mark, tries)
+
+
+@pytest.mark.torture
+@each_pickle
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
+def test_a_pickle_in_place_of_luar_is_refused_and_not_run(pickled, name, tmp_path, tries):
+    artifacts.write_json(tmp_path / "config.json", {"model_type": "LUAR", "embedding_size": 8})
+    mark = tmp_path / "mark"
+    content = pickled(Attack(mark))
+    refused(partial(load_luar, str(tmp_path)), tmp_path / name, content, mark, tries)
 
 
 def test_a_pickle_in_place_of_a_part_of_a_store_is_not_run(made, tmp_path, tries):  # noqa: F811

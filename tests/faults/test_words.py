@@ -166,6 +166,52 @@ SMALL = {
     "intermediate_size": 48,
     "vocab_size": 50,
 }
+LUAR = {"model_type": "LUAR", "embedding_size": 16}
+
+
+@pytest.fixture(scope="module")
+def luar_tensors():
+    from transformers import RobertaConfig, RobertaModel
+
+    body = RobertaModel(RobertaConfig(**transformer.LUAR_BODY | SMALL), add_pooling_layer=False)
+    parts = torch.nn.ModuleDict({"transformer": body, "linear": torch.nn.Linear(32, 16)})
+    return {name: value.clone() for name, value in parts.state_dict().items()}
+
+
+@pytest.fixture
+def luar(tmp_path, luar_tensors, monkeypatch):
+    monkeypatch.setattr(transformer, "LUAR_BODY", transformer.LUAR_BODY | SMALL)
+    (tmp_path / "config.json").write_text(json.dumps(LUAR))
+    save_file(luar_tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    assert transformer.load_luar(str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "config, problem",
+    [
+        ([LUAR], "is damaged"),
+        ("LUAR", "is damaged"),
+        ({"model_type": "LUAR"}, "describes no LUAR"),
+        (LUAR | {"embedding_size": -1}, "describes no LUAR"),
+        (LUAR | {"embedding_size": "16"}, "describes no LUAR"),
+        (LUAR | {"embedding_size": 10**13}, "needs more memory than there is"),
+    ],
+)
+def test_a_config_of_luar(luar, config, problem):
+    path = luar / "config.json"
+    path.write_text(json.dumps(config))
+    assert refusal(transformer.model_parts, str(luar)).startswith(
+        f"{display_path(path)} {problem}: "
+    )
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
+def test_weights_of_luar_that_are_a_pickle_are_not_run(luar, name):
+    (luar / "model.safetensors").unlink()
+    torch.save({"linear.bias": Code(luar / "mark")}, luar / name)
+    assert display_path(luar / name) in refusal(transformer.load_luar, str(luar))
+    assert not (luar / "mark").exists()
 
 
 @pytest.fixture
@@ -173,7 +219,7 @@ def bert(tmp_path):
     from transformers import BertConfig, BertModel
 
     BertModel(BertConfig(**SMALL)).save_pretrained(tmp_path)
-    assert transformer.load_model(str(tmp_path))
+    assert transformer.model_parts(str(tmp_path))
     return tmp_path
 
 
@@ -186,17 +232,17 @@ def test_weights_of_another_transformer(bert, capsys):
     tensors = load_file(path)
     save_file(without(tensors, "encoder"), path, {"format": "pt"})
     assert f"{display_path(bert)} lacks the weights 'encoder.layer.0" in refusal(
-        transformer.load_model, str(bert)
+        transformer.model_parts, str(bert)
     )
     save_file(without(tensors, "pooler"), path, {"format": "pt"})
-    assert transformer.load_model(str(bert)), "nobody uses the pooler"
+    assert transformer.model_parts(str(bert)), "nobody uses the pooler"
     assert "LOAD REPORT" not in capsys.readouterr().err
 
 
 def test_a_pickle_of_another_transformer(bert):
     (bert / "model.safetensors").unlink()
     put_pickle(bert / "pytorch_model.bin")
-    assert display_path(bert) in refusal(transformer.load_model, str(bert))
+    assert display_path(bert) in refusal(transformer.model_parts, str(bert))
     assert not (bert / "mark").exists()
 
 
@@ -205,12 +251,12 @@ def test_a_config_of_another_transformer(bert, change):
     path = bert / "config.json"
     config = json.loads(path.read_text()) | change if change else {}
     path.write_text(json.dumps(config))
-    message = refusal(transformer.load_model, str(bert))
+    message = refusal(transformer.model_parts, str(bert))
     assert message == f"{display_path(bert)} holds no model that can be read: {LOOK}"
 
 
 def test_a_model_that_is_nowhere():
     with pytest.raises(ValueError, match="neither a folder nor in the local cache") as caught:
-        transformer.load_model("nobody/nothing")
+        transformer.model_parts("nobody/nothing")
     assert "`hf download nobody/nothing`" in str(caught.value)
     assert "internet" not in str(caught.value)

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 import yaml
 
 from helpers.core import paths
@@ -15,7 +16,12 @@ from tests.paper_runs import settings
 FOLDER = paths.PARAMS / "open"
 FILES = {path.stem for path in FOLDER.glob("*.gpu*.yaml")}
 SMALL = {"authors_per_batch": 8, "max_tokens": 12, "max_posts": 4}
-NAME = "03_train.gpu"
+# what a CPU trains in a second; a transformer that needs no download
+TOYS = {
+    "03_train.gpu": {"filters": 4, "token_dim": 4, "attention": 4, "dim": 8},
+    "03_train.gpu_luar": {"model": "tiny"},
+}
+NAMES = sorted(TOYS)
 
 
 def names_of(name, **changes):
@@ -30,19 +36,35 @@ def names_of(name, **changes):
 
 
 def test_no_stage_of_the_run_is_for_a_gpu():
-    assert NAME in FILES
+    assert set(NAMES) <= FILES
     names = {stage.name for stage in read_stages("open")}
     assert not names & FILES
     assert {"03_train", "03_train.T", "03_train.minilm"} <= names
 
 
-def test_its_sizes_are_those_that_its_comments_say(monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", NAMES)
+def test_its_sizes_are_those_that_its_comments_say(name, monkeypatch, tmp_path):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    made = names_of(NAME)["experiment"]
+    made = names_of(name)["experiment"]
     assert made.training.precision == "bf16" and made.training.warmup == made.training.steps // 10
-    paper = names_of(NAME, encoder={"preset": "khan2021"})["experiment"].encoder
-    assert made.encoder.model_copy(update={"dropout": 0.0, "topic_dropout": 0.0}) == paper
-    assert (made.sampler.authors_per_batch, made.sampler.samples_per_author) == (64, 8)
+    if name == "03_train.gpu":
+        paper = names_of(name, encoder={"preset": "khan2021"})["experiment"].encoder
+        assert made.encoder.model_copy(update={"dropout": 0.0, "topic_dropout": 0.0}) == paper
+        assert (made.sampler.authors_per_batch, made.sampler.samples_per_author) == (64, 8)
+    else:
+        sampler = made.sampler
+        tokens = (
+            sampler.authors_per_batch
+            * sampler.samples_per_author
+            * sampler.max_posts
+            * sampler.max_tokens
+        )
+        assert tokens == 131_072 and sampler.max_tokens == made.encoder.max_tokens == 32
+        assert (made.encoder.model, made.encoder.dim, made.encoder.projection) == (
+            "luar_mud",
+            512,
+            "linear",
+        )
 
 
 def test_more_authors_are_the_only_difference(monkeypatch, tmp_path):
@@ -53,13 +75,14 @@ def test_more_authors_are_the_only_difference(monkeypatch, tmp_path):
     assert (alone["more"], more["more"]) == ([], ["bloggers.train"])
 
 
-def test_it_trains_at_toy_size(write_posts, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", NAMES)
+def test_it_trains_at_toy_size(name, write_posts, tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    as_it_is = yaml.safe_load((FOLDER / f"{NAME}.yaml").read_text("utf-8"))
+    as_it_is = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
     schedule = {"steps": 3, "eval_every": 3, "warmup": 1, "precision": "no"}
     made = names_of(
-        NAME,
-        encoder=as_it_is["encoder"] | {"filters": 4, "token_dim": 4, "attention": 4, "dim": 8},
+        name,
+        encoder=as_it_is["encoder"] | TOYS[name],
         sampler=as_it_is["sampler"] | SMALL,
         training=as_it_is["training"] | schedule,
     )["experiment"]
@@ -74,6 +97,7 @@ def test_it_trains_at_toy_size(write_posts, tmp_path, monkeypatch):
     assert trained.experiment.loss == made.loss and trained.encoder.dim == made.encoder.dim
 
 
-def test_its_first_lines_say_how_it_is_run():
-    head = (FOLDER / f"{NAME}.yaml").read_text("utf-8").partition("\nname:")[0]
-    assert re.search(rf"make train RUN=open MODEL={re.escape(NAME)} PROCESSES=\d", head)
+@pytest.mark.parametrize("name", NAMES)
+def test_its_first_lines_say_how_it_is_run(name):
+    head = (FOLDER / f"{name}.yaml").read_text("utf-8").partition("\nname:")[0]
+    assert re.search(rf"make train RUN=open MODEL={re.escape(name)} PROCESSES=\d", head)

@@ -10,7 +10,7 @@ from helpers.encoders.base import embed
 from helpers.losses import LOSSES
 from helpers.losses.pairwise import supervised_contrastive
 from helpers.tokens.batch import Samples
-from helpers.training.loop import TrainingConfig, load_state
+from helpers.training.loop import GradCache, TrainingConfig, load_state
 from tests.tiny_training import CONFIG, changed
 
 
@@ -107,6 +107,41 @@ class TestLearning:
             for labels in (batch.authors, batch.topics[:, 0])
         )
         assert history.loss[0] == pytest.approx(wanted.item())
+
+    def test_parts_of_a_batch_train_as_the_whole_does(self, tiny, tmp_path):
+        """The loss sees all 48 samples, the encoder never more than 7 of them, twice each."""
+        config, sizes = TrainingConfig(steps=10, lr=0.01, optimizer="sgd", clip=1e9), []
+        whole, whole_history = tiny.train(tmp_path / "whole", config)
+        encoder = tiny.encoder()
+        encoder.register_forward_pre_hook(
+            lambda _, given: sizes.append(len(given[0])) if encoder.training else None
+        )
+        parts, parts_history = tiny.train(
+            tmp_path / "parts", config.model_copy(update={"micro_batch_size": 7}), encoder=encoder
+        )
+        assert parts_history.loss[0] == pytest.approx(whole_history.loss[0], rel=1e-5)
+        for whole_weight, parts_weight in zip(whole.parameters(), parts.parameters()):
+            assert torch.allclose(whole_weight, parts_weight, atol=1e-5)
+        assert set(sizes) == {7, 48 % 7} and sum(sizes) == 2 * 48 * 10
+
+    def test_parts_are_made_again_by_the_same_random_numbers(self, tiny):
+        batch, gradients = tiny.draw(0), []
+        for in_cache in (True, False):
+            encoder = tiny.encoder(dropout=0.5)
+            torch.manual_seed(5)
+            parts = [batch[at : at + 7] for at in range(0, len(batch), 7)]
+            rows = (
+                GradCache(encoder, 7)(batch)
+                if in_cache
+                else torch.cat([encoder(part) for part in parts])
+            )
+            supervised_contrastive(rows, batch.authors).backward()
+            gradients.append([weight.grad for weight in encoder.parameters()])
+        assert all(
+            torch.allclose(gradient, whole_gradient, atol=1e-6)
+            for gradient, whole_gradient in zip(*gradients, strict=True)
+        )
+        assert any(gradient.abs().max() > 1e-3 for gradient in gradients[0])
 
     def test_every_step_has_a_random_state_of_its_own(self, tiny, tmp_path):
         numbers = []

@@ -25,15 +25,20 @@ def alone(tmp_path_factory):
 
 
 class TestProcesses:
-    @pytest.mark.parametrize("loss", ["supcon", "arcface"])
-    def test_two_end_where_one_ends(self, tmp_path, alone, loss):
-        """Each encodes half of the batch, the loss sees all: with half of them weights are others.
+    @pytest.mark.parametrize(
+        "loss, micro_batch_size", [("supcon", 0), ("arcface", 0), ("supcon", 7)]
+    )
+    def test_two_end_where_one_ends(self, tmp_path, alone, loss, micro_batch_size):
+        """Each encodes half of the batch, perhaps in parts, the loss sees all: without the others'
+        samples the weights are others.
 
         In double precision: in single, sums rounded differently let a maximum change hands, and
         gradients with it.
         """
         alone_folder, of_one = alone(loss)
-        of_two = start(tmp_path / "two", processes=2, loss=loss, **DOUBLE)
+        of_two = start(
+            tmp_path / "two", processes=2, loss=loss, micro_batch_size=micro_batch_size, **DOUBLE
+        )
         for training in (of_one, of_two):
             assert training.wait() == 0, training.errors()[-2000:]
         weights, history = finished(alone_folder)

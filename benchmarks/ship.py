@@ -234,15 +234,14 @@ def main() -> None:
         encoder = calibrated_anew(run, encoder, folder)
         encoder.save(folder)
     measurements = Path(options.results).with_suffix("")
-    with encoder.model(True, True).inference():  # the network prepares once for all measurements
-        for each in options.on:
-            split, _, posts = each.partition("=")
-            tokens = folder.parent / f"{folder.name}-{split}"
-            if options.sizes:
-                store = store_as_in_use(encoder, Path(posts), tokens)
-                measure_sizes(encoder, store, split, measurements)
-                continue
-            measure(encoder, Path(posts), split, options.name, measurements, tokens)
+    for each in options.on:
+        split, _, posts = each.partition("=")
+        tokens = folder.parent / f"{folder.name}-{split}"
+        if options.sizes:
+            store = store_as_in_use(encoder, Path(posts), tokens)
+            measure_sizes(encoder, store, split, measurements)
+            continue
+        measure(encoder, Path(posts), split, options.name, measurements, tokens)
     add_measurements(measurements, Path(options.results))
 
 

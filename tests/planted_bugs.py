@@ -117,6 +117,18 @@ BUGS = [
     Bug("accounts/reading.py", "accounts/test_reading.py", "len(names) > 1:", "len(names) > 9:"),
     Bug("tokens/tokenizer.py", "tokens/test_tokenizer.py", "character not in known and sp", "sp"),
     Bug(
+        "evaluation/document_pairs.py",
+        "evaluation/test_document_pairs.py",
+        "weights / np.maximum(pairs_of_author, 1), 0)",
+        "1.0, 0)",
+    ),
+    Bug(
+        "tokens/samplers.py",
+        "tokens/test_samplers.py",
+        "np.minimum(sizes, available // samples)",
+        "np.minimum(sizes, available)",
+    ),
+    Bug(
         "evaluation/matching.py",
         "evaluation/test_matching.py",
         "if expected_slope is not None:  # far",

@@ -337,15 +337,14 @@ def _pair_records(answer):
     """Return the pairs that are shown, with their evidence."""
     pairs = shown_pairs(answer).to_dict("records")
     records = []
-    with answer.gallery.model.inference():
-        for record in progress_bar(pairs, desc="evidence", unit="pair", delay=2):
-            names = {"a": record.pop("account_a"), "b": record.pop("account_b")}
-            record |= evidence(answer, tuple(names.values()))
-            for letter, name in names.items():
-                # a file of decisions names the first account of a joint one
-                record[f"key_{letter}"] = name.split(JOINER)[0]
-                record[letter] = printable(name)
-            records.append(record)
+    for record in progress_bar(pairs, desc="evidence", unit="pair", delay=2):
+        names = {"a": record.pop("account_a"), "b": record.pop("account_b")}
+        record |= evidence(answer, tuple(names.values()))
+        for letter, name in names.items():
+            # a file of decisions names the first account of a joint one
+            record[f"key_{letter}"] = name.split(JOINER)[0]
+            record[letter] = printable(name)
+        records.append(record)
     return records
 
 

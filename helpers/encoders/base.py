@@ -9,7 +9,7 @@ Letters: B samples of a batch, N samples of a list, D dimensions.
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -50,15 +50,6 @@ class Encoder(nn.Module):
     def forward(self, batch: Batch) -> Tensor | sparse.csr_matrix:
         """Return the (B, dim) rows of a batch of B samples."""
         raise NotImplementedError
-
-    @contextmanager
-    def inference(self) -> Iterator[None]:
-        """Let the parts prepare for many batches with unchanged weights, until the block ends."""
-        with ExitStack() as stack:
-            for part in self.children():
-                if hasattr(part, "inference"):
-                    stack.enter_context(part.inference())
-            yield
 
     @property
     def device(self) -> torch.device:
@@ -109,7 +100,7 @@ def embed(
     order = np.lexsort((n_tokens, samples.count))  # lexsort sorts by its last key first
     parts = list(_parts(samples.count[order], max_tokens, batch_size))
     blocks = []
-    with eval_mode(encoder), encoder.inference():
+    with eval_mode(encoder):
         for part in progress_bar(parts, progress=progress, desc="embedding", delay=2):
             rows = encoder(samples.batch(order[part], max_tokens).to(encoder.device))
             if not sparse.issparse(rows):

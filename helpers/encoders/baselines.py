@@ -1,6 +1,6 @@
 """Encoders by name that are fitted in closed form, or not at all: the baselines of every table."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -202,15 +202,6 @@ def fusion_members(features: str) -> list[str]:
     if "S" in features:
         names.append("topics")
     return names
-
-
-def first_readings(names: Iterable[str]) -> list[str]:
-    """Return the names of baselines without those that are an earlier one's pretrained model."""
-    name_of_model = {}
-    for name in names:
-        model, _ = PRETRAINED.get(name, (name, 0))
-        name_of_model.setdefault(model, name)
-    return list(name_of_model.values())
 
 
 def check_installed(names: list[str]) -> None:

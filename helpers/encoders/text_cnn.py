@@ -15,8 +15,6 @@ Letters: N posts, L tokens a post, U distinct tokens, d token dimensions, F filt
 K taps of all widths together (2 + 3 + 4 = 9 in the paper).
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -25,7 +23,6 @@ from torch import Tensor, nn
 
 # window sums held at once: 4 MB stay in the cache, and memory is bounded for any batch
 CHUNK_FLOATS = 2**20
-TABLE_FLOATS = 2**29  # largest whole-vocabulary table kept for inference (2 GB)
 
 
 class TextCNN(nn.Module):
@@ -67,7 +64,6 @@ class TextCNN(nn.Module):
         for convolution in self.convolutions:
             nn.init.xavier_uniform_(convolution.weight)
             nn.init.zeros_(convolution.bias)
-        self._table = None  # only inside inference()
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the (N, dim) features of tokens (N, L) with PAD at the end of short posts.
@@ -108,48 +104,20 @@ class TextCNN(nn.Module):
         return torch.cat(pooled, 1)
 
     def _projected(self, tokens, dtype):
+        vocabulary = self.embedding.num_embeddings
         real = tokens >= 0
         length = real.sum(1).clamp(min=1)
-        vocabulary = self.embedding.num_embeddings
-        if self._table is not None:
-            index = self._pad(torch.where(real, tokens, vocabulary), vocabulary)
-            return _pool_windows(self._table, index, length, self.widths)
-
-        # a bitmap of the tokens that occur: faster than the sort inside torch.unique
-        present = torch.zeros(vocabulary, dtype=torch.bool, device=tokens.device)
-        present[tokens[real]] = True
-        distinct = present.nonzero().squeeze(1)
-        number = present.cumsum(0) - 1  # row of each token among the distinct ones
-        index = torch.where(real, number[tokens.clamp(min=0)], len(distinct))
-        rows = nnf.pad(self.embedding(distinct), (0, 0, 0, 1)).to(dtype)  # last row: padding
-        index = self._pad(index, len(distinct))
-        return _PooledWindows.apply(rows, self._taps().to(dtype), index, length, self.widths)
-
-    # fills rows at their end, so that the last token begins a window of the largest width
-    def _pad(self, index, value):
-        return nnf.pad(index, (0, max(self.widths) - 1), value=value)
-
-    def _taps(self):
-        """Return the taps of every width, in order, (K, d, F)."""
-        return torch.cat([convolution.weight.permute(2, 1, 0) for convolution in self.convolutions])
-
-    @contextmanager
-    def inference(self) -> Iterator[None]:
-        """Project every token once, for many batches with unchanged weights, until the block ends.
-
-        No gradients inside. A table beyond TABLE_FLOATS is not made; each batch then projects its
-        own tokens. In a block within another one the table of the outer block is used.
-        """
-        weight = self.embedding.weight
-        outer_table = self._table
-        fits = sum(self.widths) * self.embedding.num_embeddings * self.filters <= TABLE_FLOATS
-        with torch.no_grad(), torch.autocast(weight.device.type, enabled=False):
-            try:
-                if outer_table is None and fits and not self._is_dense(weight):
-                    self._table = torch.matmul(nnf.pad(weight, (0, 0, 0, 1)), self._taps())
-                yield
-            finally:
-                self._table = outer_table
+        # filled at the end, so that the last token begins a window of the largest width
+        filled = tokens.masked_fill(~real, vocabulary)
+        filled = nnf.pad(filled, (0, max(self.widths) - 1), value=vocabulary)
+        distinct, index = filled.unique(return_inverse=True)
+        is_token = distinct < vocabulary
+        rows = (self.embedding(distinct * is_token) * is_token[:, None]).to(dtype)
+        # the taps of every width, in order, (K, d, F)
+        taps = torch.cat([part.weight.permute(2, 1, 0) for part in self.convolutions]).to(dtype)
+        if not torch.is_grad_enabled():
+            return _pool_windows(rows @ taps, index, length, self.widths)
+        return _PooledWindows.apply(rows, taps, index, length, self.widths)
 
 
 class _PooledWindows(torch.autograd.Function):

@@ -251,9 +251,8 @@ def reliability_bins(
 
     Returns
     -------
-    Columns ``low``, ``high``, ``predicted`` (mean), ``observed`` (share), ``observed_low``,
-    ``observed_high`` (95%, Wilson's, as if pairs did not depend on each other), ``same``,
-    ``different`` (counts).
+    Columns ``predicted`` (mean), ``observed`` (share), ``observed_low``, ``observed_high`` (95%,
+    Wilson's, as if pairs did not depend on each other), ``same``, ``different`` (counts).
 
     Raises
     ------
@@ -275,8 +274,6 @@ def reliability_bins(
     }
     table = pd.DataFrame(trials).groupby("bin").sum()
     table["predicted"] /= table.pop("weight")
-    table["low"] = table.index / bins
-    table["high"] = (table.index + 1) / bins
     shares = []
     for test in map(binomtest, table.same, table.same + table.different):
         shares.append([test.statistic, *test.proportion_ci(method="wilson")])

@@ -83,9 +83,9 @@ def make_pairs(
 ) -> pd.DataFrame:
     """Sample distinct pairs of documents at random, with given shares of one author and one topic.
 
-    Pairs of one author are sampled evenly over the authors that have pairs left, so that prolific
-    authors do not dominate. Pairs of two authors are sampled uniformly. The same documents and seed
-    give the same pairs.
+    Pairs of one author are sampled evenly over the authors that have such pairs, so that prolific
+    authors do not dominate; a pair that has come already counts once. Pairs of two authors are
+    sampled uniformly. The same documents and seed give the same pairs.
 
     Parameters
     ----------
@@ -123,9 +123,8 @@ def make_pairs(
     rng = np.random.default_rng(seed)
     frames = []
     for kind in KINDS:
-        pairs = np.stack(_draw(author, topic, kind, counts[kind], rng), 1)
-        is_swapped = rng.random(len(pairs)) < 0.5
-        pairs[is_swapped] = pairs[is_swapped, ::-1]
+        pairs = _draw(author, topic, kind, counts[kind], rng)
+        pairs = rng.permuted(pairs, axis=1)
         frame = pd.DataFrame(pairs, columns=["first", "second"])
         frames.append(frame.assign(same=kind[0], same_topic=kind[1]))
     return pd.concat(frames).iloc[rng.permutation(count)].reset_index(drop=True)
@@ -184,84 +183,40 @@ def count_kinds(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw(author, topic, kind, count, rng):
-    """Sample distinct pairs of a kind, and return their first and their second documents.
+    """Sample distinct pairs (count, 2) of a kind, the lower row first.
 
-    Pairs are numbered without listing them: the partners of the document in row i of an order are
-    the rows from low[i] to high[i] - 1, and its pairs have the numbers up to ends[i] - 1. If only
-    4 times as many pairs as wanted are numbered, or fewer, all are shuffled. Else some are sampled
-    at a time until there are enough.
+    A document is sampled, then a second one of its author, of its topic, or any other, as the kind
+    wants; pairs of other kinds are left out. The weights of the first documents make each author
+    with a pair of the kind equally likely, or, for pairs of two authors, each pair.
     """
-    if not count:
-        return np.empty((2, 0), np.int64)
     same, same_topic = kind
-    order, low, high = _partners(author, topic, same, same_topic)
-    author = author[order]
-    topic = topic[order]
-    ends = np.cumsum(high - low)
-    numbers = np.empty(0, np.int64)
-    while len(numbers) < count:
-        if ends[-1] <= 4 * count:
-            more = rng.permutation(ends[-1])
-        elif same:
-            taken = author[_rows(numbers, ends, high)[0]]
-            more = _draw_by_author(author, high - low, taken, count, rng)
-        else:
-            more = rng.integers(ends[-1], size=2 * (count - len(numbers)) + 1000)
-        first, second = _rows(more, ends, high)  # for two authors and two topics others as well
+    group = np.zeros_like(author)
+    if same:
+        group = author
+    elif same_topic:
+        group = topic
+    size = np.bincount(group)
+    begin = np.cumsum(size) - size
+    order = np.argsort(group, kind="stable")
+    weights = size[group].astype(float)
+    if same:
+        of_both = pd.Series(author).groupby([author, topic]).transform("size").to_numpy()
+        partners = of_both - 1
+        if not same_topic:
+            partners = size[author] - of_both
+        pairs_of_author = np.bincount(author, partners)[author]
+        weights = np.where(partners > 0, weights / np.maximum(pairs_of_author, 1), 0)
+
+    pairs = np.empty((0, 2), np.int64)
+    while len(pairs) < count:
+        first = rng.choice(len(group), 2 * count + 1000, p=weights / weights.sum())
+        second = order[begin[group[first]] + rng.integers(size[group[first]])]
         is_kind = (author[first] == author[second]) == same
         is_kind &= (topic[first] == topic[second]) == same_topic
-        numbers = pd.unique(np.concatenate([numbers, more[is_kind]]))
-    if same and ends[-1] <= 4 * count:  # one pair of each author, then a second one, and so on
-        turn = pd.Series(numbers).groupby(author[_rows(numbers, ends, high)[0]]).cumcount()
-        numbers = numbers[np.argsort(turn, kind="stable")]
-    first, second = _rows(numbers[:count], ends, high)
-    return order[first], order[second]
-
-
-def _rows(numbers, ends, high):
-    """Return the rows of the first and of the second document of numbered pairs."""
-    first = np.searchsorted(ends, numbers, side="right")
-    return first, high[first] + numbers - ends[first]
-
-
-def _draw_by_author(author, partners, taken, count, rng):
-    """Sample an author with pairs left, then one of its pairs, which have consecutive numbers.
-
-    With replacement, so numbers may repeat. ``taken`` are the authors of pairs that were drawn.
-    """
-    per_author = np.bincount(author, partners).astype(np.int64)
-    is_left = per_author > np.bincount(taken, minlength=len(per_author))
-    number = rng.choice(np.flatnonzero(is_left), 2 * (count - len(taken)) + 1000)
-    begin = np.cumsum(per_author) - per_author
-    return begin[number] + rng.integers(per_author[number])
-
-
-def _partners(author, topic, same, same_topic):
-    """Return an order of the documents, and the rows from low to high of each one's partners.
-
-    These rows are exactly the partners of the kind, each pair once: those behind the document
-    that agree with it in as much as the kind, and not in more. Only for two authors and two topics
-    do they hold others as well; authors or topics are grouped, whichever leaves fewer others.
-    """
-    size = len(author)
-    outer = author
-    inner = topic
-    if not same and (same_topic or _pairs_in_groups(topic) > _pairs_in_groups(author)):
-        outer = topic
-        inner = author
-    if not same and not same_topic:
-        inner = np.zeros_like(outer)
-    group = outer * size + inner
-    order = np.argsort(group, kind="stable")
-    groups = [np.zeros(size), outer[order], group[order], np.arange(size)]
-    agreeing = [same, same_topic].count(True)
-    high = np.searchsorted(groups[agreeing], groups[agreeing], "right")  # behind each one's group
-    low = np.searchsorted(groups[agreeing + 1], groups[agreeing + 1], "right")
-    return order, low, high
-
-
-def _pairs_in_groups(codes):
-    return (np.bincount(codes) ** 2.0).sum()  # about twice as many
+        is_kind &= first != second
+        more = np.sort(np.stack([first, second], 1)[is_kind], 1)
+        pairs = pd.DataFrame(np.concatenate([pairs, more])).drop_duplicates().to_numpy()
+    return pairs[:count]
 
 
 def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:

@@ -5,8 +5,7 @@ that ships. Wherever a model is asked for, an encoder or a member may be given i
 :func:`as_model`. How much each member of a fusion counts is fitted on dev trials.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -16,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from ..encoders.base import Encoder, embed
-from ..encoders.baselines import first_readings, fusion_members
+from ..encoders.baselines import fusion_members
 from ..encoders.tfidf import TfidfEncoder
 from ..tokens.batch import Samples
 from .scores import Blocks, Gallery, Rows, as_rows, fuse
@@ -255,18 +254,6 @@ class Model:
         """The members whose weight is not 0; only these embed samples."""
         return [member for member in self.members if member.weight]
 
-    @contextmanager
-    def inference(self) -> Iterator[None]:
-        """Let the encoders prepare for many single queries, until the block ends.
-
-        See :meth:`helpers.encoders.base.Encoder.inference`.
-        """
-        with ExitStack() as stack:
-            for member in self.used_members:
-                if isinstance(member.encoder, Encoder):  # one that is fitted on targets is not yet
-                    stack.enter_context(member.encoder.inference())
-            yield
-
     def scores(
         self,
         queries: Samples,
@@ -402,8 +389,7 @@ def member_sets(
     """Return what is summed with a stream encoder: in Stream+LSA, Fusion and Fusion, AS-norm.
 
     Each sum has the profiles that read only the stream's features. Stream+LSA has LSA-WCCN and raw
-    scores, the two others have every counting system and normalised scores. Of baselines that are
-    one pretrained model (MiniLM on groups of posts, on all of them) only the first is a member.
+    scores, the two others have every counting system and normalised scores.
 
     Parameters
     ----------
@@ -413,9 +399,7 @@ def member_sets(
         with raw, s-normed and AS-normed scores
     """
     partners = fusion_members(features)
-    every = [
-        name for name in first_readings(raw) if name in partners or name not in ("hours", "topics")
-    ]
+    every = [name for name in raw if name in partners or name not in ("hours", "topics")]
     return (
         {name: raw[name] for name in partners} | {"stream": stream},
         {name: s_normed[name] for name in every} | {"stream": with_s_norm(stream)},

@@ -4,8 +4,6 @@ Texts and names from a corpus or a result may hold harmful HTML, so they are esc
 reach a figure.
 """
 
-from collections.abc import Iterable
-from itertools import cycle
 from textwrap import wrap
 
 import pandas as pd
@@ -72,11 +70,6 @@ def html_post(text: str) -> str:
 def html_label(identifier: object) -> str:
     """Return the readable name of an identifier, see :func:`helpers.core.names.label`, escaped."""
     return escape_html(label(identifier))
-
-
-def colour_map(names: Iterable) -> dict:
-    """Map each different name to a colour, in order; after the ninth the colours repeat."""
-    return dict(zip(dict.fromkeys(names), cycle(COLOURS)))
 
 
 def with_whiskers(rows: pd.DataFrame) -> pd.DataFrame:

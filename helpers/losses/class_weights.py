@@ -1,21 +1,17 @@
 """Losses with one learned vector per training author: K x D values for K authors and D dimensions.
 
 khan2021 section 2.4 rejects them because K grows with the data, and uses one in the baseline IUR
-(Andrews and Bishop 2019); sawatphol2022 compares with them. Equal ``classes`` (K), ``dim`` (D) and
-``seed`` give equal initial weights.
+(Andrews and Bishop 2019); sawatphol2022 compares with them. Equal ``classes`` (K) and ``dim`` (D)
+give equal initial weights.
 """
 
 import math
-from typing import Annotated
 
 import torch
 import torch.nn.functional as nnf
-from pydantic import Field
 from torch import Tensor, nn
 
 from .pairwise import Margin, Positive, unit_vectors
-
-Seed = Annotated[int, Field(ge=0)]
 
 
 class ArcFace(nn.Module):
@@ -32,21 +28,18 @@ class ArcFace(nn.Module):
     dim : D, the size of embeddings
     margin : angle in radians that is added to the angle of the true class
     scale : factor of all logits
-    seed : seed of the initial weights
 
     References
     ----------
     Deng et al. 2019, equation 3.
     """
 
-    def __init__(
-        self, classes: int, dim: int, margin: Margin = 0.5, scale: Positive = 64.0, seed: Seed = 0
-    ):
+    def __init__(self, classes: int, dim: int, margin: Margin = 0.5, scale: Positive = 64.0):
         super().__init__()
         self.margin = margin
         self.scale = scale
         self.weight = nn.Parameter(torch.empty(classes, dim))
-        nn.init.xavier_uniform_(self.weight, generator=torch.Generator().manual_seed(seed))
+        nn.init.xavier_uniform_(self.weight, generator=torch.Generator().manual_seed(0))
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """Return the loss, a scalar, of embeddings (B, D) and labels (B,).
@@ -84,19 +77,18 @@ class SoftmaxCrossEntropy(nn.Module):
     ----------
     classes : K, the number of training authors; labels are 0..K - 1
     dim : D, the size of embeddings
-    seed : seed of the initial weights
     centred : subtract the mean of the batch from the unit vectors before they are scaled. An
         encoder with random weights gives nearly the same vector for every text; with many classes,
         training without this enlarges the common part until nothing else is left
     """
 
-    def __init__(self, classes: int, dim: int, seed: Seed = 0, centred: bool = False):
+    def __init__(self, classes: int, dim: int, centred: bool = False):
         super().__init__()
         self.centred = centred
         self.weight = nn.Parameter(torch.empty(classes, dim))
         self.bias = nn.Parameter(torch.zeros(classes))
         bound = dim**-0.5  # logits of variance 1/3 at the start, for any K
-        nn.init.uniform_(self.weight, -bound, bound, generator=torch.Generator().manual_seed(seed))
+        nn.init.uniform_(self.weight, -bound, bound, generator=torch.Generator().manual_seed(0))
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """Return the loss, a scalar, of embeddings (B, D) and labels (B,).

@@ -25,11 +25,7 @@ ROW_OF_BASELINES = {
     "tfidf_word": ("tfidf_word",),
     "sentence_encoder": ("minilm_joined", "minilm", "minilm_averaged"),
 }
-PAPERS = {
-    "khan2021": "Khan et al. 2021,",
-    "tyo2021": "Tyo et al. 2021,",
-    "sawatphol2022": "Sawatphol et al. 2022,",
-}
+PAPERS = {"khan2021": "Khan et al.", "tyo2021": "Tyo et al.", "sawatphol2022": "Sawatphol et al."}
 
 
 def published_table(paper: str, number: int) -> pd.DataFrame:
@@ -65,26 +61,6 @@ def published_table(paper: str, number: int) -> pd.DataFrame:
     return frame
 
 
-def arr_gains() -> pd.DataFrame:
-    """Return how much ARR raises R@8 and MRR in the paper.
-
-    Returns
-    -------
-    Columns ``R@8`` and ``MRR``: the loss with ARR minus the loss alone. Index ``split``,
-    ``base`` (the loss, "mll" or "supcon"), ``corpus``; what the paper does not report is left out.
-
-    References
-    ----------
-    sawatphol2022, Tables 2 and 3
-    """
-    gains = {}
-    for split, number in (("test_cross", 2), ("test_in", 3)):
-        table = published_table("sawatphol2022", number)
-        for base in ("mll", "supcon"):
-            gains[split, base] = table.loc[f"{base}_arr"] - table.loc[base]
-    return pd.concat(gains, names=["split", "base"]).dropna()
-
-
 def show_published(paper: str, number: int) -> Styler:
     """Show a table of a paper with its caption and readable names; the doubtful row is red.
 
@@ -94,7 +70,7 @@ def show_published(paper: str, number: int) -> Styler:
         as in :func:`published_table`
     """
     frame = published_table(paper, number)
-    caption = frame.attrs["caption"].replace(paper, PAPERS[paper], 1)
+    caption = frame.attrs["caption"].replace(paper, f"{PAPERS[paper]} {paper[-4:]},", 1)
     style = frame.rename_axis(index=label).style.format(_format_cell, na_rep="")
     style = style.format_index(label, axis=0).format_index(label, axis=1).set_caption(caption)
     row_names = frame.index.to_frame().astype(str).agg(" ".join, axis=1)

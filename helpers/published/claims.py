@@ -20,12 +20,12 @@ import pandas as pd
 from ..core import paths
 from ..core.names import label
 from ..core.results import INTERVAL, LOWER_IS_BETTER, format_interval
+from . import PAPERS
 
 FOLDER = Path(__file__).parent
 COLUMNS = ["id", "where", "claim", "published", "ours", "verdict", "note"]
 # what a paper says without a table -> its words, and the sign of the difference
 SIGNS = {"+": (": higher", 1), "0": (": no difference", 0), "-": (": lower", -1)}
-PAPERS = {"khan2021": "Khan et al.", "tyo2021": "Tyo et al.", "sawatphol2022": "Sawatphol et al."}
 MARGIN = 0.02  # differences up to this size count as none; all metrics lie between 0 and 1
 SMALLEST = 0.005  # a published difference below it counts as none
 # verdict -> its words on pages, in the order in which pages list the verdicts

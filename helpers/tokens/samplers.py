@@ -318,8 +318,8 @@ def draw_windows(
     rng : source of the random places
     overlap : whether windows of an author may share posts, as in the paper. If so, each window is
         placed uniformly and independently, and its size is cut to ``available``. If not, the K
-        windows of an author are disjoint, so that two samples cannot be matched by a common post;
-        where they do not fit, all of the author's sizes are scaled down, to one post at least
+        windows of an author are disjoint, so that two samples cannot be matched by a common post,
+        and each has at most an equal share of the author's posts
 
     Returns
     -------
@@ -333,12 +333,7 @@ def draw_windows(
         return first, sizes
 
     samples = sizes.shape[1]
-    total = sizes.sum(1, keepdims=True)
-    # Each window gets one post. The author's other posts are shared among the windows in proportion
-    # to sizes - 1, the posts that each wants beyond its first, rounded down.
-    scaled = 1 + (sizes - 1) * (available - samples) // np.maximum(total - samples, 1)
-    sizes = np.where(total > available, scaled, sizes)
-
+    sizes = np.minimum(sizes, available // samples)
     unused = available - sizes.sum(1, keepdims=True)
     # sorted, as gaps[:, k] is the number of unused posts before the kth window from the left;
     # posts_before is the number of posts in the windows to its left

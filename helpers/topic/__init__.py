@@ -18,13 +18,13 @@ __getattr__, __dir__ = front_door(
             "soft_targets",
         ],
         ".cross_topic": [
+            "chance_level",
             "compare_systems",
             "measure_retrieval",
             "system_names",
-            "with_chance_level",
         ],
         ".distillation": ["train_with_students"],
-        ".probes": ["disjoint_samples", "probe_encoder"],
+        ".probes": ["probe_encoder"],
         ".remedies": ["Erased", "LeaceEraser", "frequent_words", "mask_documents", "mask_text"],
     },
 )

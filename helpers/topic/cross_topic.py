@@ -153,25 +153,3 @@ def chance_level(documents: Documents, test: str) -> dict[str, float]:
     # the chance that none of the first eight targets is of the query's author
     missed = hypergeom.pmf(0, n_targets, own_targets, min(8, n_targets))
     return {"R@8 by chance": 1 - missed.mean(), "targets on query's topic": on_topic.mean()}
-
-
-def with_chance_level(documents: dict[str, Documents], rows: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate R@8 and the share of errors on the query's topic beside what chance gives.
-
-    Parameters
-    ----------
-    documents : dict of str to Documents
-        documents by kind of split
-    rows : DataFrame
-        metrics of :func:`helpers.core.results.wide_results`, indexed by kind of split
-
-    Returns
-    -------
-    Columns ``R@8``, ``errors on query's topic`` (among the queries that are wrong), and those of
-    :func:`chance_level`, indexed by kind of split, split and system.
-    """
-    measured = rows.rename_axis("kind of split").set_index(["split", "model"], append=True)
-    table = measured[["R@8"]].copy()
-    table["errors on query's topic"] = measured["same_topic_error"] / (1 - measured["right"])
-    chance = [chance_level(documents[kind], test) for kind, test, _ in table.index]
-    return table.join(pd.DataFrame(chance, table.index)).rename_axis(index={"model": "system"})

@@ -104,24 +104,6 @@ def _mean_correlation(pairs, weights):
     return (covariance / np.where(spread > 1e-12, spread, np.inf)).mean(1, keepdims=True)
 
 
-def disjoint_samples(rows: int, max_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Choose two disjoint sets of equally many row numbers at random, each ascending.
-
-    One set is for a probe, the other for an erasure before it, which would be perfect on the rows
-    that it was fitted on. The choice is the same at every call.
-
-    Parameters
-    ----------
-    rows : int
-        number of rows
-    max_rows : int
-        most rows of a set; it never has more than half of all rows
-    """
-    order = np.random.default_rng(0).permutation(rows)
-    count = min(max_rows, rows // 2)
-    return np.sort(order[:count]), np.sort(order[count : 2 * count])
-
-
 def habit_targets(truth: pd.DataFrame, authors: Sequence[str]) -> dict[str, np.ndarray]:
     """Return the known habits of N authors of the demo as target variables, in the given order.
 

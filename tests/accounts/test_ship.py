@@ -40,8 +40,7 @@ def posts(invented, tmp_path_factory):
 
 def test_rows_of_all_models_are_recorded(encoder, posts, tmp_path):
     tokens = posts.parent / "tokens"  # the same for both
-    with encoder.model(True, True).inference():
-        ship.measure(encoder, posts, "test", "open_small", tmp_path / "results", tokens)
+    ship.measure(encoder, posts, "test", "open_small", tmp_path / "results", tokens)
     rows = results.read_results(tmp_path / "results")
     assert {"open_small", "open_small_hours", "open_small_alone", "tfidf_subword_gallery"} <= set(
         rows.model
@@ -62,8 +61,7 @@ def test_calibration_is_recorded_by_posts_and_accounts(encoder, posts, tmp_path,
     monkeypatch.setattr(ship, "SIZES", (8, 10_000))
     store = ship.store_as_in_use(encoder, posts, posts.parent / "tokens")
     model = encoder.model(True, False)
-    with model.inference():
-        ship.measure_sizes(encoder, store, "test", tmp_path / "results")
+    ship.measure_sizes(encoder, store, "test", tmp_path / "results")
     rows = results.read_results(tmp_path / "results").set_index(["label", "metric"])
     assert set(rows.index.get_level_values(0)) == {"8 posts, 40 accounts", "8 posts, all accounts"}
     assert rows.targets["8 posts, 40 accounts", "Cllr"] == 40

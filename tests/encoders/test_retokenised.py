@@ -11,7 +11,6 @@ from helpers.encoders.base import embed
 from helpers.encoders.baselines import (
     PRETRAINED,
     check_installed,
-    first_readings,
     fit_baseline,
     zero_shot,
 )
@@ -255,12 +254,6 @@ def test_each_way_to_read_is_a_baseline_of_one_model(monkeypatch):
     assert ways["minilm_joined"] == ("minilm", "tokenizer", 0)
     assert ways["minilm_averaged"] == ("minilm", "tokenizer", 1)
     assert ways["minilm"] == ("minilm", "tokenizer", 8)
-    assert first_readings(["lsa", "minilm_joined", "luar_mud", "minilm", "tfidf"]) == [
-        "lsa",
-        "minilm_joined",
-        "luar_mud",
-        "tfidf",
-    ]
 
 
 def test_a_model_that_is_not_there(monkeypatch):

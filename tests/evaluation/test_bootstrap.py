@@ -45,13 +45,6 @@ def test_it_is_that_of_scipy_and_of_the_normal_law_for_single_rows():
     assert (high - low) / 2 == pytest.approx(1.96 * values.std() / math.sqrt(500), rel=0.08)
 
 
-def test_authors_with_equal_rows_count_as_one_observation():
-    values = np.random.default_rng(0).random(50)
-    once = interval(values[:, None], np.arange(50))
-    ten_times = interval(np.repeat(values, 10)[:, None], np.repeat(np.arange(50), 10))
-    np.testing.assert_allclose(once, ten_times)
-
-
 def test_the_seed_draws_and_none_means_no_interval():
     values, groups = np.random.default_rng(0).random((40, 3)), np.arange(40)
     assert np.array_equal(interval(values, groups, 50, 1), interval(values, groups, 50, 1))

@@ -207,7 +207,7 @@ def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():
 
 
 def test_sums_of_a_stream_have_the_profiles_that_its_letters_allow():
-    names = ("tfidf_word", "minilm", "minilm_joined", "lsa", "lsa_masked", "hours", "topics")
+    names = ("tfidf_word", "minilm", "lsa", "lsa_masked", "hours", "topics")
     raw = {name: member(number) for number, name in enumerate(names)}
     normed = {name: with_s_norm(encoder) for name, encoder in raw.items()}
     near = {name: with_as_norm(encoder) for name, encoder in raw.items()}

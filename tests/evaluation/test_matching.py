@@ -57,16 +57,7 @@ def test_matching_is_that_of_a_loop_in_log_space(seed, shape, overlap, missing):
     np.testing.assert_allclose(nobody_of(result, 1), nobody, atol=1e-9)
     left = np.clip(1 - expected[:-1, :-1].sum(0), 0, 1)
     np.testing.assert_allclose(nobody_of(result, 0), left, atol=1e-9)
-
-
-@given(st.integers(0, 10**6), SHAPES, OVERLAPS)
-def test_probabilities_of_a_query_sum_to_one(seed, shape, overlap):
-    result = sinkhorn(drawn_scores(seed, shape, 0.1), CONFIG, overlap)
-    of_queries = result.sum(1) + nobody_of(result, 1)
-    np.testing.assert_allclose(of_queries, 1, atol=1e-9)
-    assert ((0 <= nobody_of(result, 0)) & (nobody_of(result, 0) <= 1)).all()
-    if overlap < 1:
-        assert (result.sum(0) <= matching.MOST_TOTAL).all()
+    assert overlap == 1 or (result.sum(0) <= matching.MOST_TOTAL).all()
 
 
 @pytest.mark.parametrize("overlap", [0.5, 0.1])
@@ -160,18 +151,6 @@ def test_extreme_scores_give_numbers_and_no_warning(overlap, shape):
         has_pairs = np.isfinite(scores).any(1)
         assert (nobody_of(result, 1)[~has_pairs] == 1).all()
         assert matching.MIN_OVERLAP <= estimate <= matching.MAX_OVERLAP
-
-
-@pytest.mark.parametrize("overlap", [1.0, 0.5, 0.1, 0.01])
-def test_one_list_with_itself_gives_symmetric_probabilities(overlap):
-    """Rows are scaled last, so they are symmetric as far as the rounds have gone: to 1e-4."""
-    for seed in range(5):
-        scores = drawn_scores(seed, (40, 40))
-        scores = (scores + scores.T) / 2
-        np.fill_diagonal(scores, -np.inf)
-        matrix = sinkhorn(scores, CONFIG, overlap)
-        np.testing.assert_allclose(matrix, matrix.T, atol=1e-4)
-        assert (matrix.diagonal() == 0).all()
 
 
 def test_the_likelihood_ratio_takes_the_prior_of_a_pair_away():

@@ -196,7 +196,7 @@ class TestLossConfig:
             ({"name": "topk", "settings": {"k": 2.5}}, "loss 'topk': 'k' is 2.5"),
             (
                 {"name": "mll", "settings": {"classes": 5}},
-                "unknown setting 'classes'; valid: centred, seed",
+                "unknown setting 'classes'; valid: centred",
             ),
         ],
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.sources.demo import style_truth
-from helpers.topic.probes import disjoint_samples, fit_class_probe, fit_value_probe, habit_targets
+from helpers.topic.probes import fit_class_probe, fit_value_probe, habit_targets
 
 
 def class_probe(train, test):
@@ -91,13 +91,6 @@ def test_a_constant_embedding_knows_nothing(rng):
     train, test = (np.ones((40, 4)), targets[:40]), (np.ones((20, 4)), targets[40:])
     scores = fit_value_probe(train, test).value
     assert scores.correlation == 0
-
-
-@pytest.mark.parametrize("rows, max_rows, size", [(10, 3, 3), (10, 8, 5), (7, 99, 3), (1, 5, 0)])
-def test_two_samples_share_nothing(rows, max_rows, size):
-    first, second = disjoint_samples(rows, max_rows)
-    assert len(first) == len(second) == size and len({*first, *second}) == 2 * size <= rows
-    assert (np.diff(first) > 0).all() and (np.diff(second) > 0).all()
 
 
 def test_habits_are_those_of_the_authors_asked_for_in_their_order():

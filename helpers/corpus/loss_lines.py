@@ -77,7 +77,7 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
         elif name == ROWS_IN_QUOTES:
             lines.append(
                 f"{number:,} rows are kept that seem to hold the rows after them, as if a quote "
-                f"was left open. The first begins in {table.first_line_of(location, name)}."
+                "was left open: look for a text that is far too long."
             )
         elif name in (BROKEN_ROW, PLACEHOLDER_AUTHOR) or _is_large_loss(name, number, n_rows):
             words = _words(name.removeprefix(DROPPED), card, location, columns)
@@ -134,8 +134,6 @@ def _table_words(reason, words, location, columns):
             f"{words} Column {column!r} was read for the {kind}; name another one if it is not "
             f"that: --{kind} <column>, in notebook 01 `columns`."
         )
-    if reason == "broken_row":
-        words += f" The first begins in {table.first_line_of(location, reason)}."
     if reason in REMEDIES:
         words += f" {REMEDIES[reason]}"
     return words

@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
@@ -52,7 +51,6 @@ from .workers import run_by_daft, run_jobs
 
 VERSION = 15  # raised when the same settings give another posts table
 BATCH_POSTS = 2000  # posts in memory at a time: each may have 20,000 characters
-SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
 # who reads the parts: "duckdb" on one machine, "daft" on one or many
@@ -144,9 +142,7 @@ def collect(
     dict, also written as ``data_card.json``: the settings, counts of rows, statistics of the table.
     ``rows_read`` is the sum of ``posts`` and all ``dropped_<reason>``. ``note_<reason>`` are counts
     of kept records, and ``note_name_forms`` is the number of names that share their author with
-    another name, see :mod:`helpers.cleaning.authors`. ``names_left`` is the share of
-    SAMPLE_POSTS posts that hold a word of a known name, see
-    :func:`helpers.corpus.personal_names.share_with_names` for what that counts.
+    another name, see :mod:`helpers.cleaning.authors`.
 
     Raises
     ------
@@ -262,11 +258,6 @@ def _facts(config, card, total, posts):
         raise RuntimeError(
             f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped"
         )
-    # ordered by a hash: a sample at random that is the same on every machine
-    sample = duckdb.read_parquet(str(posts)).order("md5(text)").limit(SAMPLE_POSTS)
-    texts = [text for (text,) in sample.project("text").fetchall()]
-    known_words = personal_names.identifying_words(total["people"], total["heard"])
-    facts["names_left"] = personal_names.share_with_names(texts, known_words)
     return facts | {"sha256": file_fingerprint(posts)}
 
 

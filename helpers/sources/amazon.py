@@ -1,8 +1,7 @@
 """Reviews of Amazon: one JSON object per line, one file per category (sawatphol2022 A.2).
 
-In the releases until 2018 a review is ``{"reviewerID", "reviewText", "unixReviewTime"}`` (seconds),
-in that of 2023 ``{"user_id", "text", "timestamp"}`` (milliseconds); ``asin``, the product, is
-optional in both. The complete files of 2014 are not JSON but Python literals: all their lines would
+A review of the releases until 2018 is ``{"reviewerID", "reviewText", "unixReviewTime"}``, with the
+time in seconds. The complete files of 2014 are not JSON but Python literals: all their lines would
 be counted as broken_json, so use the 5-core files of 2014.
 """
 
@@ -20,19 +19,15 @@ LINE_BREAK = re.compile(r"<br\s?/?>", re.I)
 
 
 class Review(msgspec.Struct, gc=False):
-    """The fields of a review, of which a release has either the first three or the next three."""
+    """The fields of a review that are read."""
 
     reviewerID: str | None = None
     reviewText: str | None = None
     unixReviewTime: object = None
-    user_id: str | None = None
-    text: str | None = None
-    timestamp: object = None
-    asin: object = None
 
 
 def parts(location: str | list[str]) -> list[Part]:
-    """Return one part per file; the topic is the category, the id the product or None.
+    """Return one part per file; the topic is the category.
 
     Drops counted: broken_json, truncated_file, bad_review (author or text is missing or no
     text), bad_time (no number, or not between 1979 and 2100), empty. Noted: note_cp1252, lines with
@@ -76,19 +71,8 @@ def _row(review, topic):
     author = review.reviewerID
     text = review.reviewText
     time = review.unixReviewTime
-    units = 1
-    if author is None:
-        author = review.user_id
-        text = review.text
-        time = review.timestamp
-        units = 1000
-
     if author is None or text is None or not author.strip():
         return "bad_review"
-    if type(time) not in (int, float) or not EARLIEST * units <= time <= LATEST * units:
+    if type(time) not in (int, float) or not EARLIEST <= time <= LATEST:
         return "bad_time"
-    text = normalise_unicode(LINE_BREAK.sub("\n", text))
-    product = None
-    if isinstance(review.asin, str):
-        product = normalise_unicode(review.asin)
-    return author, int(time // units), topic, text, product
+    return author, int(time), topic, normalise_unicode(LINE_BREAK.sub("\n", text))

@@ -319,7 +319,7 @@ def test_names_of_others_are_masked_and_stay_on_the_machine(source, monkeypatch)
         "Hi @user, ask @user about it. Cheers, @self",
         "Will hope told me, Mark said",
     ]
-    assert card["names_masked"] == 15 and card["names_left"] == round(1 / card["posts"], 4)
+    assert card["names_masked"] == 15
     assert "Jones" not in str(card) and accounted(card)
     collect("raw", raw=True)
     assert "Jones or MARIA GOMEZ would know how" in {row[3] for row in load("raw")}

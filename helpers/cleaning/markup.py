@@ -1,6 +1,6 @@
 r"""Posts that a file holds encoded, or as markup, as their readers saw them.
 
-Exports of mail, forums and editors leave HTML, BBCode, spoilers (``||this||``), quoted-printable
+Exports of mail, forums and editors leave HTML, BBCode, quoted-printable
 (``=E2=80=99``), escapes of JSON (``\u2019``), or UTF-8 read as Windows-1252 (``â€™``) in posts. Two
 people whose posts are so look alike. A post is decoded only where it plainly is such a text: the
 telltale stands in it, and nothing that this encoding would have written otherwise. So program code
@@ -121,11 +121,6 @@ NO_QP = re.compile(r"=(?![\da-fA-F]{2}|\s|\Z)")
 # also where the lines of a mail were joined
 SOFT_BREAK = re.compile(r"=(?:[ \t]*\r?\n|\s|\Z)")
 
-# "||hidden words||", as Discord writes what a click shows
-SPOILER = re.compile(
-    r"(?<![^\s(])\|\|(?=[^\s|]{1,40} )([^|\n()\[\]{}=<>^\\]{1,2000})(?<=[^\s|])\|\|(?![^\s.,;:!?)])"
-)
-
 # escapes of JSON, and a run of characters by number
 JSON_ESCAPE = re.compile(r"(?:\\u[\da-fA-F]{4})+|\\[nrt\"'/\\]")
 JSON_ESCAPES = {"n": "\n", "r": "", "t": "\t"}
@@ -179,8 +174,6 @@ def _without_layer(text):
         text = JSON_ESCAPE.sub(_unescaped, text)
     if "=" in text:
         text = _without_quoted_printable(text)
-    if "||" in text:
-        text = SPOILER.sub(r"\1", text)
     if not text.isascii() and any(letter in text for letter in MOJIBAKE_STARTS):
         text = MOJIBAKE.sub(_decoded_again, text)
     if "</" in text and XML_POST.fullmatch(text):

@@ -46,18 +46,25 @@ from ..core.paths import Run
 from . import personal_names
 from .loss_lines import loss_lines, nothing_left, placeholder_names
 from .merge import MergeSettings, merge
-from .posts_table import SCHEMA, corpus_statistics, open_database
+from .posts_table import COLUMNS, corpus_statistics, open_database
 from .workers import run_by_daft, run_jobs
 
-VERSION = 15  # raised when the same settings give another posts table
+VERSION = 16  # raised when the same settings give another posts table
 BATCH_POSTS = 2000  # posts in memory at a time: each may have 20,000 characters
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
 # who reads the parts: "duckdb" on one machine, "daft" on one or many
 ENGINES = {"duckdb": run_jobs, "daft": run_by_daft}
 # schema of the file of a part: times are still integers
-PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))
-CHANGES = ("names_masked", "signatures_cut", "signature_words_cut")  # counts of kept posts
+PART = pa.schema({name: pa.string() for name in COLUMNS} | {"time": pa.int64()})
+# counts of a data card that are neither drops nor notes
+COUNTS_OF_KEPT = (
+    "rows_read",
+    "truncated",
+    "names_masked",
+    "signatures_cut",
+    "signature_words_cut",
+)
 MERGE_RULES = {"min_chars", "near_duplicate", "keep_copies", "strip_signatures"}
 # a control character but tab and line ends: a topic with one is damaged
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -230,17 +237,12 @@ def _names_to_mask(total, files, connection):
 
 
 def _account(read_counts, merge_counts):
-    """Return the counts of the data card, in its order: rows read, drops, notes, changes."""
+    """Return the counts of the data card: COUNTS_OF_KEPT, then drops and notes."""
     counts = read_counts + Counter(merge_counts)
-    card = {"rows_read": counts.pop("rows_read", 0)}
-    kept_posts = {"truncated": counts.pop("truncated", 0)}
-    for name in sorted(counts):
-        if name.startswith("note_"):
-            kept_posts[name] = counts[name]
-        elif name not in CHANGES:
-            card[f"dropped_{name}"] = counts[name]
-    changes = {name: merge_counts[name] for name in CHANGES}
-    return card | kept_posts | changes
+    card = {name: counts[name] for name in COUNTS_OF_KEPT}
+    for name in sorted(counts.keys() - card.keys()):
+        card[name if name.startswith("note_") else f"dropped_{name}"] = counts[name]
+    return card
 
 
 def _facts(config, card, total, posts):

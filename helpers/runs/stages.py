@@ -186,10 +186,7 @@ def _code_cells(notebook, where):
 
     path = paths.NOTEBOOKS / f"{notebook}.ipynb"
     if not path.exists():
-        names = ", ".join(sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")))
-        raise ValueError(
-            f"{where}: there is no notebook {notebook!r}; the notebooks are: {names or 'none'}"
-        )
+        raise ValueError(f"{where}: there is no notebook {notebook!r}, see notebooks/")
     with readable_file(path):
         cells = nbformat.read(path, as_version=4).cells
         return [cell for cell in cells if cell.cell_type == "code"]
@@ -205,8 +202,6 @@ def _read_parameters(path, where, cells):
     if not isinstance(parameters, dict):
         kind = type(parameters).__name__
         raise ValueError(f"{where} must hold lines of `name: value`, not a {kind}")
-    if "run" in parameters:
-        raise ValueError(f"{where} sets 'run', which is the name of its folder: remove that line")
 
     defaults = {}
     for cell in cells:
@@ -215,7 +210,8 @@ def _read_parameters(path, where, cells):
             exec(cell.source, {**vars(typing)}, defaults)
     declared = defaults.get("__annotations__", {})
     try:
-        if message := unknown(map(str, parameters), declared):
+        # the run is the name of the folder
+        if message := unknown(map(str, parameters), declared.keys() - {"run"}):
             raise ValueError(message)
         # any list may be empty here; the notebook itself checks which of them may
         check(defaults | parameters, may_be_empty=declared)

@@ -17,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from ..cleaning.authors import escape_surrogates
 from ..cleaning.text import is_bot, is_notice
 from ..core.files import OPENERS, bare_path, check_readable
 from ..core.parameters import unknown
@@ -34,18 +35,11 @@ from .table_columns import (
 
 BATCH_ROWS = 10_000  # most rows of a batch
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-# what to do with files of other endings
-REMEDIES = {
-    ".json": "write one JSON object a line into a .jsonl file, see docs/data.md",
-    ".txt": "rename it to .csv, .tsv or .jsonl, as its lines are",
-    ".zip": "unpack it, and name the file in it",
-    ".sql": "export its table as CSV from the database",
-    ".mbox": "write one mail a line into a .jsonl file, see docs/data.md",
-}
+JSON_LINES_HINT = "write one JSON object a line into a .jsonl file, see docs/data.md"
 # what a file without a name of a column does not hold
 NO_COLUMNS = {
     "csv": "first line with the names of columns, such as author,time,topic,text, and posts below",
-    "jsonl": f"JSON object on a line of its own: {REMEDIES['.json']}",
+    "jsonl": f"JSON object on a line of its own: {JSON_LINES_HINT}",
     "parquet": "column",
 }
 FIRST_OBJECTS = 1000  # of JSON lines, which are looked at for the names of columns
@@ -120,13 +114,11 @@ def column_names(location: str | Path) -> list[str]:
     path = resolve(location)
     check_readable(path)
     if not _kind(path):
-        message = (
+        raise ValueError(
             f"table: {path} is none of {', '.join(KINDS)} (or one of the text kinds, packed as "
-            f"{', '.join(OPENERS)})"
+            f"{', '.join(OPENERS)}): rename it if its lines are, export its posts as CSV, or "
+            f"{JSON_LINES_HINT}"
         )
-        if _suffix(path) in REMEDIES:
-            message += f": {REMEDIES[_suffix(path)]}"
-        raise ValueError(message)
     with _readable(path):
         names = _column_names(path)
     if not names:
@@ -207,7 +199,8 @@ def _row(record, columns, stem, marks, ids, drops):
         return "empty_author"
     if is_rounded:
         return "rounded_author"
-    text = joined_text(record, columns["text"], stem)
+    # a lone surrogate, half of a letter, becomes "?"
+    text = joined_text(record, columns["text"], stem).encode("utf-8", "replace").decode()
     if not text.strip():
         return "empty_text"
     if is_notice(text):
@@ -227,7 +220,8 @@ def _row(record, columns, stem, marks, ids, drops):
     if not topic.strip():
         drops["note_empty_topic"] += 1
         topic = NO_TOPIC
-    return author, time, topic, text, joined_text(record, columns.get("id", []), stem) or None
+    post_id = escape_surrogates(joined_text(record, columns.get("id", []), stem))
+    return author, time, topic, text, post_id or None
 
 
 def _records(path, needed, drops=None):

@@ -147,7 +147,8 @@ def author_of(record: dict, file_columns: list[str]) -> str:
     A number is written as a person writes it, 10.0 as 10, also where it is a text, and a name as
     mails encode it is decoded.
     """
-    name = WHOLE_FLOAT.sub(r"\1", joined_text(record, file_columns, "").strip())
+    name = escape_surrogates(joined_text(record, file_columns, "").strip())
+    name = WHOLE_FLOAT.sub(r"\1", name)
     if "=?" in name:
         return decode_words(name)
     return name
@@ -156,15 +157,15 @@ def author_of(record: dict, file_columns: list[str]) -> str:
 def value_text(value: object) -> str | None:
     """Return a value as text, None where it is neither text, truth value nor finite number.
 
-    Of a list of strings and of objects with a "text" these are joined. A lone surrogate becomes an
-    escape, bytes that are not UTF-8 are read as cp1252.
+    Of a list of strings and of objects with a "text" these are joined. Bytes that are not UTF-8 are
+    read as cp1252.
     """
     if isinstance(value, list):
         value = "".join([_piece_text(piece) for piece in value])
     if isinstance(value, bytes):
         value = value.decode("utf-8", "cp1252")
     if isinstance(value, str):
-        return escape_surrogates(value)
+        return value
     if isinstance(value, float) and value.is_integer():
         if abs(value) > EXACT_FLOATS:
             return f"{value:.16e}"

@@ -22,7 +22,6 @@ from helpers import sources
 from helpers.cleaning.authors import author_name, joined_names, pseudonym_key, same_author
 from helpers.core import artifacts, paths
 from helpers.corpus import collection as corpus
-from helpers.corpus import posts_table as table_module
 from helpers.corpus.collection import CollectConfig
 from helpers.corpus.posts_table import Selection
 from helpers.sources import Part
@@ -194,17 +193,15 @@ def test_every_fact_of_the_data_card_has_a_meaning(source):
     assert unexplained == {"dropped_broken"}, "only a reason of the source itself"
 
 
-def test_the_table_has_the_promised_types_and_order(source, monkeypatch):
-    monkeypatch.setattr(table_module, "ROW_GROUP_POSTS", 64)
+def test_the_table_has_the_promised_types_and_order(source):
     card = collect()
     file = pq.ParquetFile(posts_of("a"))
     assert file.schema_arrow.names == sources.COLUMNS
-    assert file.schema_arrow.field("time").type == pa.timestamp("ms", "UTC")
+    assert file.schema_arrow.field("time").type == pa.timestamp("us", "UTC")
     assert all(
         file.schema_arrow.field(name).type == pa.string() for name in ("author", "topic", "text")
     )
-    groups = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
-    assert groups[:-1] == [64] * (len(groups) - 1) and sum(groups) == card["posts"]
+    assert file.metadata.num_rows == card["posts"]
     rows = [(author, time, text) for author, time, _, text in load("a")]
     assert rows == sorted(rows)
 

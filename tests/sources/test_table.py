@@ -558,7 +558,7 @@ def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_li
         ("p.jsonl", '[\n  {\n    "author": "a"\n  }\n]\n', "a line of its own.*data.md"),
         ("p.jsonl", f"[{GOOD.strip()}]", "a line of its own: write one JSON object a line"),
         ("p.json", GOOD, "p.json is none of .*write one JSON object a line into a .jsonl"),
-        ("p.txt", HEAD + ROW, "p.txt is none of .*rename it to .csv"),
+        ("p.txt", HEAD + ROW, "p.txt is none of .*rename it if its lines are"),
         (
             "p.xlsx",
             "PK",
@@ -631,7 +631,7 @@ def test_marked_up_texts_of_telegram_are_joined(tmp_path):
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     columns = {"author": "from_id", "time": "date_unixtime", "topic": None}
     rows, drops = read("table", path, columns=columns)
-    assert rows["text"].tolist() == ["see this, a.example", "plain", "@half \\ud800"]
+    assert rows["text"].tolist() == ["see this, a.example", "plain", "@half ?"]
     assert drops == {"empty_text": 3}
 
 

@@ -13,7 +13,7 @@ import msgspec
 from ..cleaning.text import normalise_unicode
 from . import Part, file_parts, source_files
 from .csv_and_json_lines import JSON_LINES, json_records
-from .table_columns import EARLIEST, LATEST
+from .table_columns import unix_seconds
 
 LINE_BREAK = re.compile(r"<br\s?/?>", re.I)
 
@@ -30,7 +30,7 @@ def parts(location: str | list[str]) -> list[Part]:
     """Return one part per file; the topic is the category.
 
     Drops counted: broken_json, truncated_file, bad_review (author or text is missing or no
-    text), bad_time (no number, or not between 1979 and 2100), empty. Noted: note_cp1252, lines with
+    text), bad_time (not between 1979 and 2100), empty. Noted: note_cp1252, lines with
     bytes that are not UTF-8.
 
     Parameters
@@ -70,9 +70,9 @@ def _row(review, topic):
     """Return the values of the post that a review is, or the reason why it is dropped."""
     author = review.reviewerID
     text = review.reviewText
-    time = review.unixReviewTime
+    time = unix_seconds(review.unixReviewTime)
     if author is None or text is None or not author.strip():
         return "bad_review"
-    if type(time) not in (int, float) or not EARLIEST <= time <= LATEST:
+    if time < 0:
         return "bad_time"
-    return author, int(time), topic, normalise_unicode(LINE_BREAK.sub("\n", text))
+    return author, time, topic, normalise_unicode(LINE_BREAK.sub("\n", text))

@@ -9,6 +9,7 @@ import random
 import stat
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -55,21 +56,22 @@ def frames(part, posts=120):
     return pd.DataFrame(rows, columns=sources.COLUMNS)
 
 
+def read_part(reads, ids, number, drops):
+    reads.append(number)
+    drops["broken"] += 2
+    drops["note_cp1252"] += 1
+    frame = frames(number)
+    if ids:
+        frame["id"] = [f"{number}-{i}" for i in range(len(frame))]
+    yield from frame.itertuples(index=False, name=None)
+
+
 def stub(parts=3, ids=False):
-    def part(number):
-        def read(drops):
-            reads.append(number)
-            drops["broken"] += 2
-            drops["note_cp1252"] += 1
-            frame = frames(number)
-            if ids:
-                frame["id"] = [f"{number}-{i}" for i in range(len(frame))]
-            yield from frame.itertuples(index=False, name=None)
-
-        return Part(f"part {number}/é", read)
-
     reads = []
-    return [part(number) for number in range(parts)], reads
+    parts = [
+        Part(f"part {number}/é", partial(read_part, reads, ids, number)) for number in range(parts)
+    ]
+    return parts, reads
 
 
 @pytest.fixture

@@ -123,7 +123,6 @@ SOFT_BREAK = re.compile(r"=(?:[ \t]*\r?\n|\s|\Z)")
 
 # escapes of JSON, and a run of characters by number
 JSON_ESCAPE = re.compile(r"(?:\\u[\da-fA-F]{4})+|\\[nrt\"'/\\]")
-JSON_ESCAPES = {"n": "\n", "r": "", "t": "\t"}
 # telltales: "text.\nText", "a\n\nb", "a\r\n", "don\u2019t", "\ud83d\ude00", "http:\/\/", "don\'t",
 # 'a \"word\" of'
 JSON_MARK = re.compile(
@@ -238,10 +237,9 @@ def _is_json(text):
 
 def _unescaped(match):
     """Return the characters of an escape of JSON."""
-    escape = match[0]
-    if escape.startswith("\\u"):
-        return json.loads(f'"{escape}"')
-    return JSON_ESCAPES.get(escape[1], escape[1])
+    if match[0] == r"\'":  # of JavaScript
+        return "'"
+    return json.loads(f'"{match[0]}"').replace("\r", "")
 
 
 def _without_quoted_printable(text):

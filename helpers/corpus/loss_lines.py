@@ -103,9 +103,7 @@ def nothing_left(card: dict, location: str | list[str], columns: dict) -> str:
     if n_rows:
         lines = " ".join(loss_lines(card, location, columns))
         return f"nothing is left of {n_rows:,} posts of {place}: {lines}"
-    if card["source"] == "table":
-        return f"{place} holds no posts: there is no row below the names of the columns"
-    return f"{place} holds no posts: is it the right file or folder?"
+    return f"{place} holds no posts: is it the right file or folder, and not a header alone?"
 
 
 def _words(reason, card, location, columns):

@@ -113,10 +113,9 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
         connection.create_function("mask_names", mask, ["VARCHAR"], "VARCHAR")
     else:
         connection.execute("CREATE MACRO mask_names(text) AS text")
-    if settings.mask_topics and settings.nicks:
-        connection.create_function("mask_topic", cache(without_nicks), ["VARCHAR"], "VARCHAR")
-    else:
-        connection.execute("CREATE MACRO mask_topic(topic) AS topic")
+    topic_nicks = settings.nicks if settings.mask_topics else frozenset()
+    mask_topic = cache(partial(mask_nicks, topic_nicks))
+    connection.create_function("mask_topic", mask_topic, ["VARCHAR"], "VARCHAR")
     if settings.near_duplicate:
         keys = partial(band_keys, rows_per_band(settings.near_duplicate))
         connection.create_function("band_keys", keys, ["UBIGINT[]"], "UBIGINT[]", type="arrow")

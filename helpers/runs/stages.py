@@ -28,6 +28,7 @@ import yaml
 from ..core import artifacts, paths, progress, results
 from ..core.messages import DISK_FULL, disk_full, printable, readable_file, run_command
 from ..core.parameters import check, unknown
+from ..sources import as_list
 
 # "from helpers.encoders import ..." in a notebook, "from ..encoders.base import ..." in a module
 USED_ROOM = re.compile(r"^\s*from (?:helpers\.|\.\.)(?: import )?(\w+)", re.M)
@@ -222,10 +223,8 @@ def _read_parameters(path, where, cells):
 
 def _location_stats(parameters):
     """Return a fingerprint of the files at each path of the parameter ``location``."""
-    locations = parameters.get("location") or []
-    if isinstance(locations, str):
-        locations = [locations]
-    return [artifacts.file_stats_fingerprint(paths.resolve(location)) for location in locations]
+    places = as_list(parameters.get("location") or [])
+    return [artifacts.file_stats_fingerprint(paths.resolve(place)) for place in places]
 
 
 def execute(stage: Stage) -> None:

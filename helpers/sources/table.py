@@ -154,7 +154,8 @@ def author_names(location: str | list[str], column: str | list[str]) -> list[str
     columns = as_list(column)
     names = set()
     for path in source_files("table", location, _kind).values():
-        names.update(author_of(record, columns) for record in _records(path, columns))
+        records = _records(path, columns, Counter())
+        names.update(author_of(record, columns) for record in records)
     return sorted(names)
 
 
@@ -169,7 +170,7 @@ def bad_time(location: str | list[str], column: str) -> str:
         the column of times
     """
     for path in source_files("table", location, _kind).values():
-        for record in _records(path, [column]):
+        for record in _records(path, [column], Counter()):
             value = record.get(column)
             if unix_seconds(value) < 0 and str(value or "").strip():
                 return str(value)
@@ -224,9 +225,8 @@ def _row(record, columns, stem, marks, ids, drops):
     return author, time, topic, text, post_id or None
 
 
-def _records(path, needed, drops=None):
+def _records(path, needed, drops):
     """Yield the rows of a file as dicts, with at least the needed columns that it has."""
-    drops = Counter() if drops is None else drops
     with _readable(path):
         if _kind(path) == "parquet":
             with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:

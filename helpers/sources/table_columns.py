@@ -90,11 +90,12 @@ def unix_seconds(value: object) -> int:
         return _of_moment(datetime.fromisoformat(text))
     for form, usual in FORMS.items():
         text = re.sub(form, usual, text)
-    date_format = "mixed" if NAMED_DATE.fullmatch(text) else "ISO8601"
-    if not text[:1].isdigit() and date_format == "ISO8601":  # pandas would also read "today"
+    date_format = "ISO8601"
+    if NAMED_DATE.fullmatch(text):
+        date_format = "mixed"
+    elif not text[:1].isdigit():  # pandas would also read "today"
         return -1
-    moment = pd.to_datetime(text, errors="coerce", utc=True, format=date_format)
-    return -1 if pd.isna(moment) else _of_moment(moment)
+    return _of_moment(pd.to_datetime(text, errors="coerce", utc=True, format=date_format))
 
 
 def _of_number(number):
@@ -113,10 +114,11 @@ def _of_number(number):
 
 
 def _of_moment(moment):
-    """Return the seconds of a moment, -1 where they are not between EARLIEST and LATEST."""
-    seconds = int(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp())
-    if EARLIEST <= seconds <= LATEST:
-        return seconds
+    """Return the seconds of a moment, -1 where they are not between EARLIEST and LATEST, or NaT."""
+    with suppress(ValueError):  # NaT has no timestamp
+        seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+        if EARLIEST <= seconds <= LATEST:
+            return int(seconds)
     return -1
 
 
@@ -194,8 +196,9 @@ def marks_rows(column: str) -> bool:
 def row_mark(column: str, value: object) -> str:
     """Return "marked_bot" or "repost" where a value in a column says so of a post, else ""."""
     name = _bare_name(column)
-    word = str(bool(value)) if isinstance(value, dict) else value_text(value) or ""
-    word = word.strip().casefold()
+    word = (value_text(value) or "").strip().casefold()
+    if isinstance(value, dict):
+        word = str(bool(value)).casefold()
     if name in TRUTH_OF_BOT and word in TRUE_WORDS:
         return "marked_bot"
     if name in ID_OF_BOT and word not in FALSE_WORDS:

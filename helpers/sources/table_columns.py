@@ -148,6 +148,13 @@ def author_of(record: dict, file_columns: list[str]) -> str:
 
     A number is written as a person writes it, 10.0 as 10, also where it is a text, and a name as
     mails encode it is decoded.
+
+    Parameters
+    ----------
+    record : dict
+        a row of a file: name of a column -> value
+    file_columns : list of str
+        the file's columns of authors
     """
     name = escape_surrogates(joined_text(record, file_columns, "").strip())
     name = WHOLE_FLOAT.sub(r"\1", name)
@@ -194,7 +201,15 @@ def marks_rows(column: str) -> bool:
 
 
 def row_mark(column: str, value: object) -> str:
-    """Return "marked_bot" or "repost" where a value in a column says so of a post, else ""."""
+    """Return "marked_bot" or "repost" where a value says so of a post, else "".
+
+    Parameters
+    ----------
+    column : str
+        name of the file's column, one that :func:`marks_rows`
+    value : object
+        a value in it
+    """
     name = _bare_name(column)
     word = (value_text(value) or "").strip().casefold()
     if isinstance(value, dict):

@@ -120,7 +120,13 @@ def column_names(location: str | Path) -> list[str]:
             f"{JSON_LINES_HINT}"
         )
     with _readable(path):
-        names = _column_names(path)
+        if _kind(path) == "parquet":
+            names = pa.parquet.read_schema(path).names
+        elif _kind(path) == "csv":
+            names = next(csv_rows(path, Counter()), [])
+        else:
+            objects = islice(json_records(path, dict, Counter()), FIRST_OBJECTS)
+            names = list(dict.fromkeys(chain.from_iterable(objects)))
     if not names:
         raise ValueError(
             f"table: {path.name} is empty or cut: it holds no {NO_COLUMNS[_kind(path)]}"
@@ -295,24 +301,9 @@ def _check_columns(path, needed):
             )
 
 
-def _column_names(path):
-    """Return the names of a file's columns, which may be none."""
-    kind = _kind(path)
-    if kind == "parquet":
-        return pa.parquet.read_schema(path).names
-    if kind == "csv":
-        return next(csv_rows(path, Counter()), [])
-    objects = islice(json_records(path, dict, Counter()), FIRST_OBJECTS)
-    return list(dict.fromkeys(chain.from_iterable(objects)))
-
-
 def _kind(path):
     """Return which of KINDS a file is, None where it is none of them; Parquet is never packed."""
-    if _suffix(path) == ".parquet" and path != bare_path(path):
+    suffix = bare_path(path).suffix.lower()
+    if suffix == ".parquet" and path != bare_path(path):
         return None
-    return KINDS.get(_suffix(path))
-
-
-def _suffix(path):
-    """Return the ending of a file's name in lower case, before that of a packed file."""
-    return bare_path(path).suffix.lower()
+    return KINDS.get(suffix)

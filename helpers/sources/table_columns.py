@@ -8,6 +8,7 @@ import math
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -179,7 +180,7 @@ def value_text(value: object) -> str | None:
         if abs(value) > EXACT_FLOATS:
             return f"{value:.16e}"
         return str(int(value))
-    if isinstance(value, int) or isinstance(value, float) and math.isfinite(value):
+    if isinstance(value, int | Decimal) or isinstance(value, float) and math.isfinite(value):
         return str(value)
     return None
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections import Counter
+from decimal import Decimal
 
 import pandas as pd
 import pyarrow as pa
@@ -288,6 +289,16 @@ def test_values_of_parquet_that_are_no_text_are_dropped_and_counted(tmp_path, na
     pa.parquet.write_table(pa.table(columns | {name: column}), tmp_path / "p.parquet")
     rows, drops = read("table", tmp_path)
     assert not len(rows) and drops == {reason: 1}
+
+
+def test_decimals_and_dictionaries_of_parquet_are_names(tmp_path):
+    columns = {"author": pa.array([Decimal(12), Decimal(2**62 + 1)], pa.decimal128(20, 0))}
+    columns["topic"] = pa.array(["t", "t"]).dictionary_encode()
+    columns |= {"time": pa.array([Decimal(1577836800)] * 2), "text": ["x", "y"]}
+    pa.parquet.write_table(pa.table(columns), tmp_path / "p.parquet")
+    rows, drops = read("table", tmp_path)
+    assert rows["author"].tolist() == ["12", "4611686018427387905"] and not drops
+    assert rows["topic"].tolist() == ["t", "t"]
 
 
 def test_parquet_that_cannot_be_read_says_why(tmp_path):

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from ..cleaning.text import clean_post
 from ..sources.table import NO_TOPIC
@@ -128,10 +127,7 @@ def _check_lists(posts, times, topics) -> None:
 
 def _seconds(times: Sequence) -> np.ndarray:
     """Return the times of all posts, account by account, in seconds since 1970."""
-    flat = list(chain.from_iterable(times))
-    if len({type(time) for time in flat}) > 1:  # an Arrow array holds one type
-        flat = [str(time) for time in flat]
-    seconds = unix_seconds(pa.chunked_array([pa.array(flat)]))
+    seconds = np.array([unix_seconds(time) for time in chain.from_iterable(times)], np.int64)
     missing = (seconds < 0).sum()
     if missing:
         raise ValueError(f"{missing} times are none: give dates, ISO 8601 or seconds since 1970")

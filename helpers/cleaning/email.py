@@ -246,18 +246,12 @@ def _without_appended(lines):
     for i, line in enumerate(lines):
         if in_footer and line.strip():  # a footer reaches to the end of its paragraph
             continue
-        if _begins_appended(line, lines[i + 1 : i + 5]):
+        if NEXT_PART.match(line) or DIGEST.match(line) or _begins_mail(line, lines[i + 1 : i + 5]):
             break
         in_footer = _begins_footer(line, lines[i + 1 : i + 3])
         if not in_footer:
             kept_lines.append(line)
     return kept_lines
-
-
-def _begins_appended(line, next_lines):
-    """Return whether an attachment, a forwarded mail or a digest begins with this line."""
-    is_digest = NEXT_PART.match(line) or DIGEST.match(line)
-    return bool(is_digest) or _begins_mail(line, next_lines)
 
 
 def _begins_mail(line, next_lines):

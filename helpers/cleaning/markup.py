@@ -1,6 +1,6 @@
 r"""Posts that a file holds encoded, or as markup, as their readers saw them.
 
-Exports of mail, forums and editors leave HTML, BBCode, spoilers (``||this||``), quoted-printable
+Exports of mail, forums and editors leave HTML, BBCode, quoted-printable
 (``=E2=80=99``), escapes of JSON (``\u2019``), or UTF-8 read as Windows-1252 (``â€™``) in posts. Two
 people whose posts are so look alike. A post is decoded only where it plainly is such a text: the
 telltale stands in it, and nothing that this encoding would have written otherwise. So program code
@@ -56,11 +56,13 @@ TEXT_TAG = re.compile(
 QUOTED_TAG = re.compile(r"[\"'`(=]</?[a-z]", re.I)
 CODE_ELEMENT = re.compile(r"<code(?:\s[^<>]*)?>([^<>`\n]{1,400})</code>", re.I)
 BLOCK = re.compile(BLOCKS, re.I)
-# elements whose text nobody sees, or that is a quote or code
-HIDDEN = set(
-    "aside attachment audio blockquote codeblock emoji head iframe object pre script style svg "
-    "systemeventmessage title video xml".split()
+# an element whose text nobody sees, or that is a quote or code, without another such one in it
+HIDDEN = re.compile(
+    r"<(aside|attachment|audio|blockquote|codeblock|emoji|head|iframe|object|pre|script|style|svg"
+    r"|systemeventmessage|title|video|xml)(?:\s[^<>]*)?>(?:(?!</?\1[\s/>]).)*+</\1\s*>",
+    re.I | re.S,
 )
+MAX_NESTED = 20  # quotes within quotes that are left out
 # a mention in Teams: '<at id="0">Anna Ash</at>'
 MENTION = re.compile(r"<at(?:\s[^<>]*)?>[^<>]{0,200}</at>", re.I)
 
@@ -72,17 +74,19 @@ BBCODE_TAG = re.compile(
     r"(?:=[^\[\]\n]{0,500})?(?::[\w:]{1,16})?\]|\[/?(\*)(?::[\w:]{1,16})?\]",
     re.I,
 )
-BBCODE_HIDDEN = set("quote code img youtube video media attach attachment".split())
+BBCODE_HIDDEN = re.compile(
+    r"\[(quote|code|img|youtube|video|media|attach|attachment)(?:=[^\[\]\n]{0,500})?"
+    r"(?::[\w:]{1,16})?\](?:(?!\[/?\1\b).)*+\[/\1(?::[\w:]{1,16})?\]",
+    re.I | re.S,
+)
 
 # A post as phpBB stores it: all of it in <t> (plain text) or <r>, where each BBCode is an element
 # with what was typed in <s> and <e>: "<B><s>[b]</s>bold<e>[/b]</e></B>"
 XML_POST = re.compile(r"\s*<([rt])>.*</\1>\s*", re.S)
-XML_TYPED = re.compile(r"<([se])>[^<]{0,2000}</\1>")
-XML_TAG = re.compile(r"<(/?)([A-Za-z]\w{0,30})(?:\s[^<>]*|/)?>")
-XML_HIDDEN = BBCODE_HIDDEN | {"attachments"}
+XML_TAG = re.compile(r"</?[A-Za-z]\w{0,30}(?:\s[^<>]*|/)?>")
 
-# a quote as Skype exports it, whose source and end are elements of their own
-SKYPE_TAG = re.compile(r"<(/?)(quote|legacyquote)(?:\s[^<>]*)?>")
+# a quote as Skype exports it, whose source and end are elements in it
+SKYPE_QUOTE = re.compile(r"<quote(?:\s[^<>]*)?>(?:(?!</?quote[\s>]).)*+</quote>", re.S)
 
 # the line above a quote in the plain text of a forum: "Originally Posted by Jane View Post", "Quote
 # from: Jane on May 2, 2009", "Jane, on 02 May 2009 - 10:15 AM, said:", "Zitat von Jane"
@@ -117,14 +121,8 @@ NO_QP = re.compile(r"=(?![\da-fA-F]{2}|\s|\Z)")
 # also where the lines of a mail were joined
 SOFT_BREAK = re.compile(r"=(?:[ \t]*\r?\n|\s|\Z)")
 
-# "||hidden words||", as Discord writes what a click shows
-SPOILER = re.compile(
-    r"(?<![^\s(])\|\|(?=[^\s|]{1,40} )([^|\n()\[\]{}=<>^\\]{1,2000})(?<=[^\s|])\|\|(?![^\s.,;:!?)])"
-)
-
 # escapes of JSON, and a run of characters by number
 JSON_ESCAPE = re.compile(r"(?:\\u[\da-fA-F]{4})+|\\[nrt\"'/\\]")
-JSON_ESCAPES = {"n": "\n", "r": "", "t": "\t"}
 # telltales: "text.\nText", "a\n\nb", "a\r\n", "don\u2019t", "\ud83d\ude00", "http:\/\/", "don\'t",
 # 'a \"word\" of'
 JSON_MARK = re.compile(
@@ -175,19 +173,17 @@ def _without_layer(text):
         text = JSON_ESCAPE.sub(_unescaped, text)
     if "=" in text:
         text = _without_quoted_printable(text)
-    if "||" in text:
-        text = SPOILER.sub(r"\1", text)
     if not text.isascii() and any(letter in text for letter in MOJIBAKE_STARTS):
         text = MOJIBAKE.sub(_decoded_again, text)
     if "</" in text and XML_POST.fullmatch(text):
-        text = _without_tags(XML_TYPED.sub("", text), XML_TAG, XML_HIDDEN)
+        text = XML_TAG.sub("", text)  # what was typed stays
     if "</quote>" in text:
-        text = _without_tags(text, SKYPE_TAG, {"quote"})
+        text = _without_elements(text, SKYPE_QUOTE)
     if "<" in text and _is_html(text):
         text = MENTION.sub("@user", CODE_ELEMENT.sub(r"`\1`", text))
-        text = _without_tags(text, TAG, HIDDEN)
+        text = TAG.sub(_line_end, _without_elements(text, HIDDEN))
     if "[/" in text and _is_bbcode(text):
-        text = _without_tags(text, BBCODE_TAG, BBCODE_HIDDEN)
+        text = BBCODE_TAG.sub("", _without_elements(text, BBCODE_HIDDEN))
     if "&" in text:
         text = ENTITY.sub(_character, text)
     return text
@@ -241,10 +237,9 @@ def _is_json(text):
 
 def _unescaped(match):
     """Return the characters of an escape of JSON."""
-    escape = match[0]
-    if escape.startswith("\\u"):
-        return json.loads(f'"{escape}"')
-    return JSON_ESCAPES.get(escape[1], escape[1])
+    if match[0] == r"\'":  # of JavaScript
+        return "'"
+    return json.loads(f'"{match[0]}"').replace("\r", "")
 
 
 def _without_quoted_printable(text):
@@ -305,38 +300,20 @@ def _is_bbcode(text):
     return False
 
 
-def _without_tags(text, expression, hidden):
-    """Return a text without tags and hidden elements, with a line break for each end of a line.
+def _without_elements(text, expression):
+    """Return a text with a line break for each element, also for those around another one."""
+    for _ in range(MAX_NESTED):
+        text, n_elements = expression.subn("\n", text)
+        if not n_elements:
+            break
+    return text
 
-    Parameters
-    ----------
-    text : str
-    expression : re.Pattern
-        a tag, with the slash of an end tag as group 1 and the element as group 2
-    hidden : set of str
-        elements whose text is left out
-    """
-    tags = list(expression.finditer(text))
-    last_ends = {tag[2].lower(): tag.start() for tag in tags if tag[1]}
-    parts = []
-    position = 0
-    depth = 0
-    for tag in tags:
-        if depth == 0:
-            parts.append(text[position : tag.start()])
-        position = tag.end()
-        element = (tag[2] or "").lower()
-        if element in hidden and tag[1]:
-            depth = max(depth - 1, 0)
-        elif element in hidden and last_ends.get(element, -1) > position:
-            depth += 1
-        elif element == "body":  # ends a head that has no end tag
-            depth = 0
-        if BLOCK.fullmatch(element) or element in BBCODE_HIDDEN:
-            parts.append("\n")
-    if depth == 0:
-        parts.append(text[position:])
-    return "".join(parts)
+
+def _line_end(tag):
+    """Return a line break for a tag that begins or ends a line, else nothing."""
+    if BLOCK.fullmatch(tag[2] or ""):
+        return "\n"
+    return ""
 
 
 def _character(match):

@@ -35,7 +35,6 @@ OUT_OF_MEMORY = re.compile(
 )
 FILE_IN_MESSAGE = re.compile(r"""(?<=["'])/[^"'\\\n]+""")  # the first full path in quotes
 DEFECT = "this is a defect of authorbook"
-TRACEBACK = "traceback.txt"  # in the outputs folder, of the last error that nobody foresaw
 # What a spreadsheet takes for a formula, by its first letter (OWASP, CSV injection). An apostrophe
 # before it makes it a text; one more is put before texts that begin with both already.
 FORMULA = r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
@@ -231,7 +230,7 @@ def run_command(command: Callable[[], object]) -> int:
     """Run the work of a command line, and return its exit code.
 
     An error becomes one sentence on stderr. Where nobody foresaw it, the lines of code that it came
-    from are written to ``traceback.txt`` in the outputs folder.
+    from follow.
 
     Parameters
     ----------
@@ -250,20 +249,9 @@ def run_command(command: Callable[[], object]) -> int:
     except Exception as error:
         message = explain_error(error)
         if message.startswith(DEFECT):
-            message += _keep_traceback(error)
+            # without the error's own text, which may hold somebody's name
+            lines = "".join(traceback.format_tb(error.__traceback__))
+            message += f"; please report it with these lines:\n{lines}"
         print("\n".join(map(printable, message.split("\n"))), file=sys.stderr)
         return 1
     return 0
-
-
-def _keep_traceback(error: Exception) -> str:
-    # writes where an error came from, and says where this is; where it cannot, says it itself
-    trace = "".join(traceback.format_tb(error.__traceback__))
-    path = paths.outputs() / TRACEBACK
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # without the message, which may hold somebody's name
-        path.write_text(f"{trace}{type(error).__name__}\n", encoding="utf-8")
-    except OSError:
-        return f"\n{trace}"
-    return f"; please report it with {paths.display_path(path)}"

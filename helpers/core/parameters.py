@@ -3,21 +3,17 @@
 papermill only warns about an unknown parameter and exits 0, and passes ``-p amp false`` on as the
 text "false". So the cell after each ``parameters`` cell calls :func:`start`, which reads the
 declared names and types from the annotations in the ``parameters`` cell. For a parameter that is a
-dict of a Config's settings, ``Config.of`` checks the settings. A run's values are read from its
-YAML files by :func:`read_parameter_file`.
+dict of a Config's settings, ``Config.of`` checks the settings.
 """
 
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterable
-from pathlib import Path
 from typing import Any, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from .artifacts import fingerprint_of
-from .messages import FileError, readable_file
 from .names import MAX_LETTERS
 from .paths import Run, checked_name
 
@@ -260,27 +256,3 @@ def _check_element(element, allowed):
             raise ValueError(f"must lie in {low}..{high}, not {shown(element)}")
     elif element not in allowed:
         raise ValueError(f"must be one of {', '.join(map(str, allowed))}, not {shown(element)}")
-
-
-def read_parameter_file(path: str | Path, where: str = "") -> Any:
-    """Return the content of a YAML file; None for an empty one.
-
-    Parameters
-    ----------
-    path : str or Path
-        the file
-    where : str
-        the name of the file in an error's message; by default its path
-
-    Raises
-    ------
-    FileError
-        where the file cannot be read or is no YAML
-    """
-    with readable_file(path):
-        content = Path(path).read_bytes()
-    try:
-        return yaml.safe_load(content.decode("utf-8"))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no date
-        problem = " ".join(str(error).split())
-        raise FileError(f"{where or path} is not valid YAML: {problem}") from None

@@ -100,14 +100,9 @@ def resolve(location: str | Path) -> Path:
     return (ROOT or Path.cwd()) / Path(location).expanduser()
 
 
-def is_in_checkout(path: Path) -> bool:
-    """Tell whether a path lies in the checkout; none does where the package is installed."""
-    return ROOT is not None and path.is_relative_to(ROOT)
-
-
 def display_path(path: Path) -> str:
     """Return a path as text to print: relative to the checkout if it is inside, else in full."""
-    if is_in_checkout(path):
+    if ROOT and path.is_relative_to(ROOT):
         return str(path.relative_to(ROOT))
     return str(path)
 

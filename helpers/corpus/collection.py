@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
@@ -47,19 +46,25 @@ from ..core.paths import Run
 from . import personal_names
 from .loss_lines import loss_lines, nothing_left, placeholder_names
 from .merge import MergeSettings, merge
-from .posts_table import SCHEMA, corpus_statistics, open_database
+from .posts_table import COLUMNS, corpus_statistics, open_database
 from .workers import run_by_daft, run_jobs
 
 VERSION = 16  # raised when the same settings give another posts table
 BATCH_POSTS = 2000  # posts in memory at a time: each may have 20,000 characters
-SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
 # who reads the parts: "duckdb" on one machine, "daft" on one or many
 ENGINES = {"duckdb": run_jobs, "daft": run_by_daft}
 # schema of the file of a part: times are still integers
-PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))
-CHANGES = ("names_masked", "signatures_cut", "signature_words_cut")  # counts of kept posts
+PART = pa.schema({name: pa.string() for name in COLUMNS} | {"time": pa.int64()})
+# counts of a data card that are neither drops nor notes
+COUNTS_OF_KEPT = (
+    "rows_read",
+    "truncated",
+    "names_masked",
+    "signatures_cut",
+    "signature_words_cut",
+)
 MERGE_RULES = {"min_chars", "near_duplicate", "keep_copies", "strip_signatures"}
 # a control character but tab and line ends: a topic with one is damaged
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -144,9 +149,7 @@ def collect(
     dict, also written as ``data_card.json``: the settings, counts of rows, statistics of the table.
     ``rows_read`` is the sum of ``posts`` and all ``dropped_<reason>``. ``note_<reason>`` are counts
     of kept records, and ``note_name_forms`` is the number of names that share their author with
-    another name, see :mod:`helpers.cleaning.authors`. ``names_left`` is the share of
-    SAMPLE_POSTS posts that hold a word of a known name, see
-    :func:`helpers.corpus.personal_names.share_with_names` for what that counts.
+    another name, see :mod:`helpers.cleaning.authors`.
 
     Raises
     ------
@@ -234,17 +237,12 @@ def _names_to_mask(total, files, connection):
 
 
 def _account(read_counts, merge_counts):
-    """Return the counts of the data card, in its order: rows read, drops, notes, changes."""
+    """Return the counts of the data card: COUNTS_OF_KEPT, then drops and notes."""
     counts = read_counts + Counter(merge_counts)
-    card = {"rows_read": counts.pop("rows_read", 0)}
-    kept_posts = {"truncated": counts.pop("truncated", 0)}
-    for name in sorted(counts):
-        if name.startswith("note_"):
-            kept_posts[name] = counts[name]
-        elif name not in CHANGES:
-            card[f"dropped_{name}"] = counts[name]
-    changes = {name: merge_counts[name] for name in CHANGES}
-    return card | kept_posts | changes
+    card = {name: counts[name] for name in COUNTS_OF_KEPT}
+    for name in sorted(counts.keys() - card.keys()):
+        card[name if name.startswith("note_") else f"dropped_{name}"] = counts[name]
+    return card
 
 
 def _facts(config, card, total, posts):
@@ -262,11 +260,6 @@ def _facts(config, card, total, posts):
         raise RuntimeError(
             f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped"
         )
-    # ordered by a hash: a sample at random that is the same on every machine
-    sample = duckdb.read_parquet(str(posts)).order("md5(text)").limit(SAMPLE_POSTS)
-    texts = [text for (text,) in sample.project("text").fetchall()]
-    known_words = personal_names.identifying_words(total["people"], total["heard"])
-    facts["names_left"] = personal_names.share_with_names(texts, known_words)
     return facts | {"sha256": file_fingerprint(posts)}
 
 

@@ -17,7 +17,7 @@ from ..core.artifacts import (
 )
 from .posts_table import open_database, write_posts
 
-VERSION = 2  # raised when the same posts and settings give other documents
+VERSION = 3  # raised when the same posts and settings give other documents
 
 
 def join_posts(
@@ -76,7 +76,8 @@ def join_posts(
         if not report["documents"]:
             raise ValueError(f"no author has {min_chars} characters in a topic: {report}")
         query = f"""
-            SELECT author, time, topic, text FROM documents WHERE length(text) >= {min_chars}"""
+            SELECT author, to_timestamp(time) AS time, topic, text
+            FROM documents WHERE length(text) >= {min_chars}"""
         write_posts(connection, query, out_path)
     write_json(record, report | {"fingerprint": fingerprint})
     return read_json(record)

@@ -77,7 +77,7 @@ def loss_lines(card: dict, location: str | list[str], columns: dict) -> list[str
         elif name == ROWS_IN_QUOTES:
             lines.append(
                 f"{number:,} rows are kept that seem to hold the rows after them, as if a quote "
-                f"was left open. The first begins in {table.first_line_of(location, name)}."
+                "was left open: look for a text that is far too long."
             )
         elif name in (BROKEN_ROW, PLACEHOLDER_AUTHOR) or _is_large_loss(name, number, n_rows):
             words = _words(name.removeprefix(DROPPED), card, location, columns)
@@ -103,9 +103,7 @@ def nothing_left(card: dict, location: str | list[str], columns: dict) -> str:
     if n_rows:
         lines = " ".join(loss_lines(card, location, columns))
         return f"nothing is left of {n_rows:,} posts of {place}: {lines}"
-    if card["source"] == "table":
-        return f"{place} holds no posts: there is no row below the names of the columns"
-    return f"{place} holds no posts: is it the right file or folder?"
+    return f"{place} holds no posts: is it the right file or folder, and not a header alone?"
 
 
 def _words(reason, card, location, columns):
@@ -134,8 +132,6 @@ def _table_words(reason, words, location, columns):
             f"{words} Column {column!r} was read for the {kind}; name another one if it is not "
             f"that: --{kind} <column>, in notebook 01 `columns`."
         )
-    if reason == "broken_row":
-        words += f" The first begins in {table.first_line_of(location, reason)}."
     if reason in REMEDIES:
         words += f" {REMEDIES[reason]}"
     return words

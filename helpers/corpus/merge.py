@@ -30,7 +30,7 @@ from rensa import RMinHash
 
 from ..cleaning.text import drop_edge_marks, mask_addresses
 from .personal_names import MaskedNames, mask_known_names, mask_nicks
-from .posts_table import SCHEMA, open_database, write_posts
+from .posts_table import open_database, write_posts
 
 # the characters beside the blank that str.split() takes for white space, in an expression of RE2
 OTHER_WHITE = (
@@ -87,7 +87,7 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
     ----------
     connection
         Connection of :func:`helpers.corpus.posts_table.open_database`.
-    parts : Parquet files with the columns of :data:`~helpers.corpus.posts_table.SCHEMA`
+    parts : Parquet files with the columns of :data:`~helpers.corpus.posts_table.COLUMNS`
         Time is int64, in seconds.
     settings
         Settings of the merge.
@@ -221,7 +221,7 @@ def merge(
 
     Parameters
     ----------
-    parts : Parquet files with the columns of :data:`~helpers.corpus.posts_table.SCHEMA`
+    parts : Parquet files with the columns of :data:`~helpers.corpus.posts_table.COLUMNS`
         Time is int64, in seconds.
     target
         Path of the posts table.
@@ -249,8 +249,10 @@ def merge(
             "SELECT count(*), count(nullif(id, '')) FROM left_posts"
         ).fetchall()[0]
         if posts:
-            columns = SCHEMA.names if ids else SCHEMA.names[:-1]
-            write_posts(connection, f"SELECT {', '.join(columns)} FROM left_posts", target)
+            query = "SELECT author, to_timestamp(time) AS time, topic, text"
+            if ids:
+                query += ", id"
+            write_posts(connection, f"{query} FROM left_posts", target)
     return counts
 
 

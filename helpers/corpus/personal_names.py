@@ -58,8 +58,6 @@ NICK = re.compile(
 )
 # a nick that is no word: with a digit, an underline, or a capital letter after a small one
 NO_WORD = re.compile(r"[\d_]|[^\W\d_A-Z][A-Z]")
-# a word of three letters or more that does not begin a sentence
-INNER_WORD = re.compile(r"(?<=[\w,;] )[^\W\d_]{3,}+(?![\w(]|[./:@]\w)")
 # what may stand between the words of a name
 NAME_GAPS = {" ", ". ", ".", "-", ", ", "' "}
 # a hyphen beside the blank that stands for a name
@@ -245,29 +243,6 @@ def identifying_words(people: Iterable[str], salutations: Counter) -> set[str]:
             if ORGANISATIONS.isdisjoint(name_words):
                 words.update(word for word in name_words if len(word) > 2)
     return words - CALENDAR
-
-
-def share_with_names(texts: list[str], words: set[str]) -> float:
-    """Return the share of texts that hold, within a sentence, a capitalised one of these words.
-
-    A word in capitals counts as emphasis, not as a name. The share is no share of texts that name
-    a person: it counts ordinary words, places and firms that are in somebody's name too ("Snow
-    Leopard"), and misses names that the corpus does not list, names in lower case or capitals and
-    names at the start of a sentence. Without texts the share is 0.
-
-    Parameters
-    ----------
-    texts : list of str
-        Posts.
-    words : set of str
-        Words of known names, in lower case.
-    """
-    with_name = 0
-    for text in texts:
-        inner_words = INNER_WORD.findall(text)
-        capitalised = [word for word in inner_words if word[0].isupper() and not word.isupper()]
-        with_name += any(word.lower() in words for word in capitalised)
-    return round(with_name / max(len(texts), 1), 4)
 
 
 def mask_known_names(names: MaskedNames, first_words: set[str], text: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import duckdb
-import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 from pydantic import AfterValidator, Field, model_validator
@@ -16,19 +15,9 @@ from pydantic import AfterValidator, Field, model_validator
 from ..core.artifacts import atomic_write, folder_lock, make_folder, write_checksum
 from ..core.parameters import Config, memory_size
 
-ROW_GROUP_POSTS = 100_000  # posts of a row group of the file
-# posts of a batch and of a page: Arrow allows 2 GB of text in one column of a batch
-PAGE_POSTS = 10_000
-# Parquet has no time unit of seconds: readers get timestamp[ms, UTC] with whole seconds
-SCHEMA = pa.schema(
-    [
-        ("author", pa.string()),
-        ("time", pa.timestamp("s", "UTC")),
-        ("topic", pa.string()),
-        ("text", pa.string()),
-        ("id", pa.string()),
-    ]
-)
+ROW_GROUP_POSTS = 100_000  # posts of a row group of the file, about
+# of a posts table; the time is a timestamp in UTC, with whole seconds
+COLUMNS = ["author", "time", "topic", "text", "id"]
 SORTED_BY = ["author", "time", "text", "topic", "id"]  # order of the rows of a posts table
 
 
@@ -100,54 +89,27 @@ def write_posts(
 ) -> int:
     """Write the posts that a query selects, sorted, and their checksum; return their number.
 
-    The same rows always give the same bytes: all row groups but the last hold exactly
-    ROW_GROUP_POSTS posts and are written in pieces of PAGE_POSTS, whatever batches DuckDB yields.
-    Without posts the file holds an empty table.
+    The same rows always give the same bytes. Without posts the file holds an empty table.
 
     Parameters
     ----------
     connection
         DuckDB connection.
     query
-        SQL that selects columns of :data:`SCHEMA`, ``time`` among them, as seconds (BIGINT) or as
-        TIMESTAMPTZ; other columns are left out.
+        SQL that selects COLUMNS, of which ``id`` may be missing; other columns are left out.
     target
         Path of the file, which is written whole or not at all.
     values
         Values of the query's ``?``.
     """
-    relation = connection.sql(f"FROM ({query})", params=values)
-    types = dict(zip(relation.columns, relation.types, strict=True))
-    schema = pa.schema([field for field in SCHEMA if field.name in types])
-    columns = ", ".join(schema.names)
-    if str(types["time"]) != "BIGINT":
-        columns = columns.replace("time", "epoch(time)::BIGINT AS time")
-    order = ", ".join(name for name in SORTED_BY if name in types)
-    rows = f"SELECT {columns} FROM ({query}) ORDER BY {order}"
-
-    posts = 0
-    waiting = schema.empty_table()
-    with (
-        atomic_write(target) as partial_path,
-        pq.ParquetWriter(partial_path, schema, compression="zstd") as writer,
-    ):
-        for batch in connection.sql(rows, params=values).to_arrow_reader(PAGE_POSTS):
-            posts += len(batch)
-            waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch]).cast(schema)])
-            while len(waiting) >= ROW_GROUP_POSTS:
-                _write_row_group(writer, waiting.slice(0, ROW_GROUP_POSTS))
-                waiting = waiting.slice(ROW_GROUP_POSTS)
-        if len(waiting) or posts == 0:
-            _write_row_group(writer, waiting)
+    present = connection.sql(f"FROM ({query})", params=values).columns
+    columns = ", ".join(name for name in COLUMNS if name in present)
+    order = ", ".join(name for name in SORTED_BY if name in present)
+    rows = connection.sql(f"SELECT {columns} FROM ({query}) ORDER BY {order}", params=values)
+    with atomic_write(target) as partial_path:
+        rows.write_parquet(str(partial_path), compression="zstd", row_group_size=ROW_GROUP_POSTS)
     write_checksum(target)
-    return posts
-
-
-def _write_row_group(writer, rows):
-    """Write rows as one row group in pieces of PAGE_POSTS; without rows, one empty piece."""
-    starts = range(0, max(len(rows), 1), PAGE_POSTS)
-    pages = [rows.slice(start, PAGE_POSTS).combine_chunks() for start in starts]
-    writer.write_table(pa.concat_tables(pages), ROW_GROUP_POSTS)
+    return pq.read_metadata(target).num_rows
 
 
 def _iso_date(day: str) -> str:

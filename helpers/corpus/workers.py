@@ -5,8 +5,6 @@ folder at the same place. Daft is an optional package.
 """
 
 import json
-import multiprocessing
-import operator
 import os
 import time
 from collections.abc import Callable
@@ -14,8 +12,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from threading import Thread
-
-from joblib import wrap_non_picklable_objects
 
 from ..core.progress import progress_bar
 
@@ -26,25 +22,22 @@ WORKER_DIED = (
 
 
 def run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
-    """Return ``function(*job)`` of every job, by several processes where the system can fork.
+    """Return ``function(*job)`` of every job, by several processes.
 
     Parameters
     ----------
     function
-        May be a closure.
+        Like the jobs, something that can be pickled where there are several processes.
     jobs
         Arguments of each job; one alone runs in this process.
     workers : int
         Number of processes.
     """
     bar = partial(progress_bar, total=len(jobs), desc="reading", unit="part")
-    if workers < 2 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
+    if workers < 2 or len(jobs) < 2:
         return list(bar(function(*job) for job in jobs))
-    fork = multiprocessing.get_context("fork")
-    # a part holds closures, which pickle cannot handle
-    tasks = [wrap_non_picklable_objects(partial(function, *job)) for job in jobs]
-    with ProcessPoolExecutor(workers, fork, exit_with_parent, (os.getpid(),)) as pool:
-        return list(bar(pool.map(operator.call, tasks)))
+    with ProcessPoolExecutor(workers, None, exit_with_parent, (os.getpid(),)) as pool:
+        return list(bar(pool.map(function, *zip(*jobs, strict=True))))
 
 
 def run_by_daft(function: Callable, jobs: list[tuple], workers: int) -> list:

@@ -15,7 +15,6 @@ from contextlib import suppress
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import tostring
 
 import nbformat
@@ -33,7 +32,13 @@ from ..core.artifacts import atomic_write
 HERE = Path(__file__).parent
 PLOTLY = "application/vnd.plotly.v1+json"
 # Outputs that are never shown: widgets need a kernel, and scripts of a notebook are not allowed.
-DROPPED = ("application/vnd.jupyter.widget-view+json", "application/javascript")
+# Where Markdown or LaTeX, which may quote posts, is an output, its plain text is shown.
+DROPPED = (
+    "application/vnd.jupyter.widget-view+json",
+    "application/javascript",
+    "text/markdown",
+    "text/latex",
+)
 # Elements and attributes that are kept of an output's HTML. None can hold an address. MathML and
 # SVG are not among them, because browsers parse text inside them by other rules.
 ELEMENTS = set(
@@ -121,14 +126,11 @@ def _prepare(cell, figures):
         data = output.get("data", {})
         for kind in DROPPED:
             data.pop(kind, None)
-        markdown = data.get("text/markdown") or data.get("text/latex")
         if PLOTLY in data:
             html = f'<div class="figure" data-figure="{len(figures)}"></div>'
             figures.append(data[PLOTLY])
         elif "text/html" in data:
             html = _words_and_tables(data["text/html"])
-        elif markdown is not None:
-            html = _markdown_html(markdown, _HostileRenderer, escape=True)
         else:
             continue
         output["data"] = {"text/html": html}
@@ -156,20 +158,6 @@ class _Renderer(IPythonRenderer):
 
     def latex_environment(self, name: str, body: str) -> str:
         return mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block")
-
-
-class _HostileRenderer(_Renderer):
-    """Renders Markdown that may quote posts: with ``escape``, all its HTML becomes plain text."""
-
-    def image(self, text: str, url: str, title: str | None = None) -> str:
-        return escape(text)
-
-
-def _markdown_html(source: str, kind: type[_Renderer], **options: Any) -> str:
-    """Return the HTML of Markdown, by a kind of renderer with some options."""
-    # no anchor links: a heading that occurs in two notebooks would give the page the same id twice
-    renderer = kind(exclude_anchor_links=True, allow_harmful_protocols=False, **options)
-    return MarkdownWithMath(renderer).render(source)
 
 
 def mathml(tex: str, display: str = "inline") -> str:
@@ -201,14 +189,16 @@ def mathml(tex: str, display: str = "inline") -> str:
 # The filter of the template for Markdown cells, which are trusted: attached pictures are embedded.
 @pass_context
 def _markdown_cell(context, source):
-    return _markdown_html(
-        source,
-        _Renderer,
+    # no anchor links: a heading that occurs in two notebooks would give the page the same id twice
+    renderer = _Renderer(
+        exclude_anchor_links=True,
+        allow_harmful_protocols=False,
         escape=False,
         attachments=context["cell"].attachments,
         embed_images=True,
         path=context["resources"]["metadata"]["path"],
     )
+    return MarkdownWithMath(renderer).render(source)
 
 
 # Return nbconvert's exporter with this room's template and its Markdown filter. It is kept, since

@@ -23,15 +23,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from ..core import artifacts, paths, progress, results
 from ..core.messages import DISK_FULL, disk_full, printable, readable_file, run_command
-from ..core.parameters import check, read_parameter_file, unknown
+from ..core.parameters import check, unknown
+from ..sources import as_list
 
 # "from helpers.encoders import ..." in a notebook, "from ..encoders.base import ..." in a module
 USED_ROOM = re.compile(r"^\s*from (?:helpers\.|\.\.)(?: import )?(\w+)", re.M)
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')  # ensure(run, "01_collect" ...
 LINE_SECONDS = 60  # time between two lines about the stages that run
-TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
 LAUNCHER = "AUTHORBOOK_LAUNCHER"  # words before a stage's command: "srun --gres=gpu:1"
 PAPERMILL = {"kernel_name": "python3", "progress_bar": False}
 PAPERMILL["extra_arguments"] = ["--log-level=CRITICAL"]
@@ -185,10 +187,7 @@ def _code_cells(notebook, where):
 
     path = paths.NOTEBOOKS / f"{notebook}.ipynb"
     if not path.exists():
-        names = ", ".join(sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")))
-        raise ValueError(
-            f"{where}: there is no notebook {notebook!r}; the notebooks are: {names or 'none'}"
-        )
+        raise ValueError(f"{where}: there is no notebook {notebook!r}, see notebooks/")
     with readable_file(path):
         cells = nbformat.read(path, as_version=4).cells
         return [cell for cell in cells if cell.cell_type == "code"]
@@ -196,12 +195,14 @@ def _code_cells(notebook, where):
 
 def _read_parameters(path, where, cells):
     """Read one YAML file, and check it against the names and types that the notebook declares."""
-    parameters = read_parameter_file(path, where) or {}
+    try:
+        parameters = yaml.safe_load(path.read_bytes()) or {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: 2024-13-01
+        problem = " ".join(str(error).split())
+        raise ValueError(f"{where} is not valid YAML: {problem}") from None
     if not isinstance(parameters, dict):
         kind = type(parameters).__name__
         raise ValueError(f"{where} must hold lines of `name: value`, not a {kind}")
-    if "run" in parameters:
-        raise ValueError(f"{where} sets 'run', which is the name of its folder: remove that line")
 
     defaults = {}
     for cell in cells:
@@ -210,7 +211,8 @@ def _read_parameters(path, where, cells):
             exec(cell.source, {**vars(typing)}, defaults)
     declared = defaults.get("__annotations__", {})
     try:
-        if message := unknown(map(str, parameters), declared):
+        # the run is the name of the folder
+        if message := unknown(map(str, parameters), declared.keys() - {"run"}):
             raise ValueError(message)
         # any list may be empty here; the notebook itself checks which of them may
         check(defaults | parameters, may_be_empty=declared)
@@ -221,10 +223,8 @@ def _read_parameters(path, where, cells):
 
 def _location_stats(parameters):
     """Return a fingerprint of the files at each path of the parameter ``location``."""
-    locations = parameters.get("location") or []
-    if isinstance(locations, str):
-        locations = [locations]
-    return [artifacts.file_stats_fingerprint(paths.resolve(location)) for location in locations]
+    places = as_list(parameters.get("location") or [])
+    return [artifacts.file_stats_fingerprint(paths.resolve(place)) for place in places]
 
 
 def execute(stage: Stage) -> None:
@@ -302,19 +302,15 @@ def _remove_broken_sets(stage):
 
 
 def failure(error: Exception) -> str:
-    """Return a few lines that say where and why the execution of a notebook stopped."""
+    """Return a line that says where and why the execution of a notebook stopped."""
     where = "outside of its cells"
     reason = f"{type(error).__name__}: {error}"
-    lines = []
     if hasattr(error, "traceback"):
         where = f"in cell [{error.exec_count}]"
         reason = f"{error.ename}: {error.evalue}"
-        traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).splitlines()
-        # the name of the error is in the first line already
-        lines = [line for line in traceback if line.strip() and not line.startswith(error.ename)]
     if DISK_FULL.search(reason):
         return f"{where}: {disk_full(reason)}"
-    return "\n  ".join([f"{where}: {reason}", *lines[-TRACEBACK_LINES:]])
+    return f"{where}: {reason}"
 
 
 def start_stage(stage: Stage) -> None:

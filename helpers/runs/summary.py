@@ -21,8 +21,6 @@ from ..core.results import (
 )
 from ..published.claims import AGREE, MARGIN, WORDS, verdicts
 
-MAIN_PROTOCOLS = ("ranking", "linking", "verification")  # shown in this order before all others
-
 
 def styled(frame: pd.DataFrame, number_format: str | None = None) -> Styler:
     """Style a table for a notebook, with all text escaped.
@@ -146,19 +144,13 @@ def _pick(rows: list[dict], **cells: object) -> list[dict]:
 
 
 def _tables(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield a title and a table of text for the models, then the differences, of each protocol."""
+    """Yield a title and a table of text for the models of each protocol, then the differences."""
     results = results.assign(sign=results["base"].ne("").map({True: "+", False: ""}))
     results["shown"] = [format_interval(*cell) for cell in results[[*INTERVAL, "sign"]].to_numpy()]
-    for (protocol, sign), rows in sorted(results.groupby(["protocol", "sign"]), key=_order):
+    for (sign, protocol), rows in results.groupby(["sign", "protocol"]):
         table = wide_results(rows, protocol, "shown").astype(object)
         title = label(protocol)
         if sign:
             title += ": differences from base"
         table = readable(table, names=names_of_models(results))
         yield title, table.where(table.notna(), "").astype(str)
-
-
-def _order(group: tuple[tuple[str, str], pd.DataFrame]) -> tuple[str, list[bool]]:
-    """Return a sort key for a table: differences come last, MAIN_PROTOCOLS before all others."""
-    (protocol, sign), _ = group
-    return sign, [not protocol.startswith(name) for name in MAIN_PROTOCOLS]

@@ -82,7 +82,7 @@ class Part:
     rows : function
         called with a Counter of drops by reason, yields per record either the values of a
         :class:`Post`, of which the last ones may be missing, or the reason (str) of its drop; it
-        adds to the Counter what no row stands for
+        adds to the Counter what no row stands for. It can be pickled: several processes may read
     stamp : str
         hash of the part's files; when it changes, the part is read again, see
         :func:`helpers.core.artifacts.file_stats_fingerprint`

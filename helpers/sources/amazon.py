@@ -1,8 +1,7 @@
 """Reviews of Amazon: one JSON object per line, one file per category (sawatphol2022 A.2).
 
-In the releases until 2018 a review is ``{"reviewerID", "reviewText", "unixReviewTime"}`` (seconds),
-in that of 2023 ``{"user_id", "text", "timestamp"}`` (milliseconds); ``asin``, the product, is
-optional in both. The complete files of 2014 are not JSON but Python literals: all their lines would
+A review of the releases until 2018 is ``{"reviewerID", "reviewText", "unixReviewTime"}``, with the
+time in seconds. The complete files of 2014 are not JSON but Python literals: all their lines would
 be counted as broken_json, so use the 5-core files of 2014.
 """
 
@@ -14,28 +13,24 @@ import msgspec
 from ..cleaning.text import normalise_unicode
 from . import Part, file_parts, source_files
 from .csv_and_json_lines import JSON_LINES, json_records
-from .table_columns import EARLIEST, LATEST
+from .table_columns import unix_seconds
 
 LINE_BREAK = re.compile(r"<br\s?/?>", re.I)
 
 
 class Review(msgspec.Struct, gc=False):
-    """The fields of a review, of which a release has either the first three or the next three."""
+    """The fields of a review that are read."""
 
     reviewerID: str | None = None
     reviewText: str | None = None
     unixReviewTime: object = None
-    user_id: str | None = None
-    text: str | None = None
-    timestamp: object = None
-    asin: object = None
 
 
 def parts(location: str | list[str]) -> list[Part]:
-    """Return one part per file; the topic is the category, the id the product or None.
+    """Return one part per file; the topic is the category.
 
     Drops counted: broken_json, truncated_file, bad_review (author or text is missing or no
-    text), bad_time (no number, or not between 1979 and 2100), empty. Noted: note_cp1252, lines with
+    text), bad_time (not between 1979 and 2100), empty. Noted: note_cp1252, lines with
     bytes that are not UTF-8.
 
     Parameters
@@ -75,20 +70,9 @@ def _row(review, topic):
     """Return the values of the post that a review is, or the reason why it is dropped."""
     author = review.reviewerID
     text = review.reviewText
-    time = review.unixReviewTime
-    units = 1
-    if author is None:
-        author = review.user_id
-        text = review.text
-        time = review.timestamp
-        units = 1000
-
+    time = unix_seconds(review.unixReviewTime)
     if author is None or text is None or not author.strip():
         return "bad_review"
-    if type(time) not in (int, float) or not EARLIEST * units <= time <= LATEST * units:
+    if time < 0:
         return "bad_time"
-    text = normalise_unicode(LINE_BREAK.sub("\n", text))
-    product = None
-    if isinstance(review.asin, str):
-        product = normalise_unicode(review.asin)
-    return author, int(time // units), topic, text, product
+    return author, time, topic, normalise_unicode(LINE_BREAK.sub("\n", text))

@@ -38,9 +38,7 @@ QUOTED = re.compile(r'"[^"]*"')
 csv.field_size_limit(MAX_LINE_BYTES)
 
 
-def csv_rows(
-    path: Path, drops: Counter, first_lines: dict[str, int] | None = None
-) -> Iterator[list[str]]:
+def csv_rows(path: Path, drops: Counter) -> Iterator[list[str]]:
     """Yield the rows of a CSV file, its header first; blank lines are skipped.
 
     The delimiter is the one of DELIMITERS that the header has most of, or the one that a first line
@@ -60,16 +58,12 @@ def csv_rows(
         path of the file, which :func:`helpers.core.files.open_text` unpacks
     drops : Counter
         number of drops of this file by reason, increased in place
-    first_lines : dict, optional
-        takes the number of the line in which the first broken_row begins, and the first
-        note_rows_in_quotes
 
     Raises
     ------
     ValueError
         A quote is not closed up to the end of the file, or in MAX_ROW_LINES.
     """
-    first_lines = {} if first_lines is None else first_lines
     with open_text(path) as file:
         lines = _csv_lines(file, drops)
         head = list(islice(lines, FIRST_LINES))
@@ -86,11 +80,9 @@ def csv_rows(
             holds_rows = row is BROKEN or _holds_rows(row, n_columns, delimiter)
             if row is BROKEN or n_columns not in (0, len(row)):
                 drops["broken_row"] += reader.line_num + 1 - first_line if holds_rows else 1
-                first_lines.setdefault("broken_row", first_line)
                 continue
             if holds_rows:
                 drops["note_rows_in_quotes"] += 1
-                first_lines.setdefault("note_rows_in_quotes", first_line)
             n_columns = len(row)
             yield _without_surrogates(row, drops)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from ..cleaning.code_lines import NAMED_PERSON, without_trailers
 from ..cleaning.text import is_bot, normalise_unicode
 from . import Part, as_list, existing_path
-from .table_columns import EARLIEST, LATEST
+from .table_columns import unix_seconds
 
 # fields of a commit, as `git log --format` names them
 FIELDS = {
@@ -141,8 +141,8 @@ def _row(commit, project):
         return "revert"
     if COPIED.search(body):
         return "copy"
-    time = int(commit["time"]) if re.fullmatch(r"\d{1,12}", commit["time"]) else -1
-    if not EARLIEST <= time <= LATEST:
+    time = unix_seconds(commit["time"])
+    if time < 0:
         return "bad_time"
     topic = _topic(project, commit["files"])
     names = normalise_unicode("\n".join([commit["name"], *NAMED_PERSON.findall(body)]))

@@ -28,7 +28,6 @@ by whole weeks: dates of different authors cannot be compared, and a split by ti
 from functools import partial
 
 import msgspec
-import pyarrow as pa
 import sentencepiece
 
 from ..cleaning.text import normalise_unicode
@@ -93,7 +92,7 @@ def parts(
         have the same name, ``in_order`` does not name each file once, or, while a part is read,
         ``syms`` holds ids and there is no model.
     """
-    first_day = int(unix_seconds(pa.array([epoch]))[0]) // DAY_SECONDS
+    first_day = unix_seconds(epoch) // DAY_SECONDS
     if first_day < 0:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _load_model(paths.resolve(pieces)) if pieces else None

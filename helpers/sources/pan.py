@@ -38,6 +38,7 @@ class Pair(msgspec.Struct):
 class Truth(msgspec.Struct):
     """The authors of a pair's texts, and whether they are one."""
 
+    id: str | int
     same: bool
     authors: tuple[str | int, str | int]
 
@@ -54,10 +55,11 @@ def parts(location: str | list[str], *, keep_repeats: str | list[str] | None = N
     A text's topic is its fandom, its id "<file>/<pair>/a" or "<file>/<pair>/b".
 
     Drops of pairs: broken_json, truncated_file, bad_pair (not two texts and two fandoms),
-    duplicate_id, missing_truth, bad_truth (fields are missing, or ``same`` contradicts the
-    authors). Drops of single texts: empty (no author, fandom or text), duplicate (the author has
-    the same text earlier in the file, which is not in ``keep_repeats``). A truth without a pair is
-    not counted. Noted: note_cp1252, lines with bytes that are not UTF-8.
+    duplicate_id, missing_truth. Drops of truths: bad_truth (fields are missing, or ``same``
+    contradicts the authors), so that the pair's is missing. Drops of single texts: empty (no
+    author, fandom or text), duplicate (the author has the same text earlier in the file, which is
+    not in ``keep_repeats``). A truth without a pair is not counted. Noted: note_cp1252, lines with
+    bytes that are not UTF-8.
 
     Parameters
     ----------
@@ -126,33 +128,22 @@ def _rows(path, truth_path, file_name, keeps_repeats, drops):
     repeats are kept, only a pair of twice the same text loses one.
     """
     truths = {}
-    for truth in json_records(truth_path, dict, drops):
-        truths.setdefault(str(truth.get("id")), truth)
+    for truth in json_records(truth_path, Truth, drops, "bad_truth"):
+        truths.setdefault(str(truth.id), truth.authors)
 
     pair_ids = set()
     digests = set()
     for pair in json_records(path, Pair, drops, "bad_pair"):
         pair_id = str(pair.id)
-        authors = _authors(truths.get(pair_id))
         if pair_id in pair_ids:
             yield "duplicate_id"
         elif pair_id not in truths:
             yield "missing_truth"
-        elif authors is None:
-            yield "bad_truth"
         else:
-            yield from _texts(pair, authors, f"{file_name}/{pair_id}", digests)
+            yield from _texts(pair, truths[pair_id], f"{file_name}/{pair_id}", digests)
         pair_ids.add(pair_id)
         if keeps_repeats:
             digests.clear()
-
-
-def _authors(truth):
-    """Return the two authors that a record names, None where it is no valid :class:`Truth`."""
-    try:
-        return msgspec.convert(truth, Truth).authors
-    except msgspec.ValidationError:
-        return None
 
 
 def _texts(pair, authors, pair_name, digests):

@@ -11,7 +11,6 @@ import email.utils
 import re
 import time
 from datetime import datetime, timedelta, timezone
-from typing import NamedTuple
 
 from ..cleaning.email import SCRUBBED, own_paragraphs
 from ..cleaning.salutations import NAME, PERSON
@@ -57,7 +56,7 @@ def parts(location: str | list[str]) -> list[Part]:
     """Return one part per monthly file, which is held in memory while it is read.
 
     Drops counted: broken_file (a file without a message), truncated_file (what precedes the damage
-    is kept), too_large, broken_header (no sender or no date), bad_date, bot, scrubbed (the archive
+    is kept), too_large, broken_header (no sender), bad_date, bot, scrubbed (the archive
     kept only a link to a removed part), empty (also where only quotes and a signature are there).
     Noted: lines_before_messages; note_cp1252, messages that are not UTF-8.
 
@@ -107,66 +106,36 @@ def _content(path, drops):
 
 
 def _row(text, topic):
-    """Return the values of the post that a message is, or the reason why it is dropped."""
-    message = parse_headers(text)
-    if not (message.name or message.address) or message.date is None:
-        return "broken_header"
-    if message.time is None:
-        return "bad_date"
-    if is_bot(message.address) or is_bot(message.name):
-        return "bot"
-    text = own_paragraphs(message.body).strip()
-    if not text and SCRUBBED.search(message.body):
-        return "scrubbed"
-    # here, because later steps know only the author's address, not the name
-    text = mask_mentions(text, message.name)
-    return message.author, message.time, topic, text, message.id, message.names
+    """Return the values of the post that a message is, or the reason why it is dropped.
 
-
-class Message(NamedTuple):
-    """The headers and the body of a message.
-
-    Attributes
-    ----------
-    name, address : str, name and address of the sender, "" where absent
-    date : str, the Date header as it is, None where absent
-    time : int, its seconds since 1970 UTC, None where unreadable, see :func:`parse_date`
-    id : str, the Message-ID without its brackets, "" where absent
-    body : str, the text below the headers, quotes included
+    The author is the address of the sender, or the name where there is no address. Names are no
+    good labels: on a busy list two people may be called "David" or "J. Smith", and a label that
+    mixes two people cannot be learnt. A person with two addresses merely counts as two people.
     """
-
-    name: str
-    address: str
-    date: str | None
-    time: int | None
-    id: str
-    body: str
-
-    @property
-    def names(self) -> str:
-        """The sender's name and those in attributions of quotes and in signatures, one per line."""
-        attributed = [match[2] for match in ATTRIBUTED.finditer(self.body)]
-        return "\n".join(dict.fromkeys([self.name, *SIGNED.findall(self.body), *attributed]))
-
-    @property
-    def author(self) -> str:
-        """The address of the sender, or the name where there is no address.
-
-        Names are no good labels: on a busy list two people may be called "David" or "J. Smith", and
-        a label that mixes two people cannot be learnt. A person with two addresses merely counts as
-        two people.
-        """
-        return normalise_unicode(self.address or self.name)
-
-
-def parse_headers(message: str) -> Message:
-    """Return the headers and the body of a message, which a blank line parts."""
-    head, _, body = message.partition("\n\n")
+    head, _, body = text.partition("\n\n")
     fields = email.parser.HeaderParser().parsestr(head + "\n\n")
     name, address = sender_of(decode_words(fields.get("From", "")))
-    date = fields.get("Date")
+    if not (name or address):
+        return "broken_header"
+    time = parse_date(fields.get("Date"))
+    if time is None:
+        return "bad_date"
+    if is_bot(address) or is_bot(name):
+        return "bot"
+    body = normalise_unicode(body)
+    own_text = own_paragraphs(body).strip()
+    if not own_text and SCRUBBED.search(body):
+        return "scrubbed"
+    # here, because later steps know only the author's address, not the name
+    own_text = mask_mentions(own_text, name)
     message_id = normalise_unicode(decode_words(fields.get("Message-ID", "")).strip("<> "))
-    return Message(name, address, date, parse_date(date), message_id, normalise_unicode(body))
+    names = "\n".join(dict.fromkeys([name, *names_in(body)]))
+    return normalise_unicode(address or name), time, topic, own_text, message_id, names
+
+
+def names_in(body: str) -> list[str]:
+    """Return the names in signatures and in attributions of a message with its quotes."""
+    return [*SIGNED.findall(body), *(match[2] for match in ATTRIBUTED.finditer(body))]
 
 
 def sender_of(value: str) -> tuple[str, str]:

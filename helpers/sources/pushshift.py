@@ -17,7 +17,7 @@ from ..cleaning.text import is_bot, normalise_unicode
 from ..core.files import OPENERS
 from . import Part, file_parts, source_files
 from .csv_and_json_lines import json_records
-from .table_columns import LATEST
+from .table_columns import unix_seconds
 
 SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")
 SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # dumps of titles and links, not comments
@@ -85,11 +85,8 @@ def _row(comment, share):
         return "deleted"
     if is_bot(author):
         return "bot"
-    try:
-        time = float(comment.created_utc)
-    except (ValueError, OverflowError):
-        return "bad_time"
-    if not OPENING <= time <= LATEST:
+    time = unix_seconds(comment.created_utc)
+    if time < OPENING:
         return "bad_time"
     if share < 1 and _hash(comment.id or text) >= share:
         return "not_drawn"
@@ -101,7 +98,7 @@ def _row(comment, share):
     text = normalise_unicode(text).expandtabs(4)
     # a spoiler ">!...!<" at the start of a line would pass for a quote
     lines = without_blocks([_uncovered(line) for line in text.split("\n")])
-    return author, int(time), topic, "\n".join(lines), comment.id
+    return author, time, topic, "\n".join(lines), comment.id
 
 
 def _hash(text):

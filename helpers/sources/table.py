@@ -9,15 +9,15 @@ UTF-16 with a mark at its start; bytes that are not UTF-8 are read as cp1252.
 """
 
 from collections import Counter
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
+from ..cleaning.authors import escape_surrogates
 from ..cleaning.text import RETWEET, is_bot, is_notice
 from ..core.files import OPENERS, bare_path, check_readable
 from ..core.parameters import unknown
@@ -25,30 +25,21 @@ from ..core.paths import resolve
 from . import COLUMNS, Part, as_list, file_parts, source_files
 from .csv_and_json_lines import csv_rows, json_records
 from .table_columns import (
-    TEXT,
     RoundedIds,
-    is_blank,
-    joined_texts,
-    marked_rows,
+    author_of,
+    joined_text,
     marks_rows,
+    row_mark,
     unix_seconds,
-    value_text,
 )
 
 BATCH_ROWS = 10_000  # most rows of a batch
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-# what to do with files of other endings
-REMEDIES = {
-    ".json": "write one JSON object a line into a .jsonl file, see docs/data.md",
-    ".txt": "rename it to .csv, .tsv or .jsonl, as its lines are",
-    ".zip": "unpack it, and name the file in it",
-    ".sql": "export its table as CSV from the database",
-    ".mbox": "write one mail a line into a .jsonl file, see docs/data.md",
-}
+JSON_LINES_HINT = "write one JSON object a line into a .jsonl file, see docs/data.md"
 # what a file without a name of a column does not hold
 NO_COLUMNS = {
     "csv": "first line with the names of columns, such as author,time,topic,text, and posts below",
-    "jsonl": f"JSON object on a line of its own: {REMEDIES['.json']}",
+    "jsonl": f"JSON object on a line of its own: {JSON_LINES_HINT}",
     "parquet": "column",
 }
 FIRST_OBJECTS = 1000  # of JSON lines, which are looked at for the names of columns
@@ -73,7 +64,7 @@ def parts(
     note_rows_in_quotes, rows of a CSV file with a value that seems to hold other rows.
 
     A column may mark posts of bots, or reposts of others, see
-    :func:`helpers.sources.table_columns.marked_rows`.
+    :func:`helpers.sources.table_columns.row_mark`.
 
     A number is named as a person writes it, in a file of any kind: 10.0 as 10. A truth value is
     "True" or "False". A number that was rounded names nobody, since different ids look alike then:
@@ -123,17 +114,19 @@ def column_names(location: str | Path) -> list[str]:
     path = resolve(location)
     check_readable(path)
     if not _kind(path):
-        message = (
+        raise ValueError(
             f"table: {path} is none of {', '.join(KINDS)} (or one of the text kinds, packed as "
-            f"{', '.join(OPENERS)})"
+            f"{', '.join(OPENERS)}): rename it if its lines are, export its posts as CSV, or "
+            f"{JSON_LINES_HINT}"
         )
-        if _suffix(path) in REMEDIES:
-            message += f": {REMEDIES[_suffix(path)]}"
-        raise ValueError(message)
-    try:
-        names = _column_names(path)
-    except UNREADABLE as error:
-        raise _unreadable(path, error) from None
+    with _readable(path):
+        if _kind(path) == "parquet":
+            names = pa.parquet.read_schema(path).names
+        elif _kind(path) == "csv":
+            names = next(csv_rows(path, Counter()), [])
+        else:
+            objects = islice(json_records(path, dict, Counter()), FIRST_OBJECTS)
+            names = list(dict.fromkeys(chain.from_iterable(objects)))
     if not names:
         raise ValueError(
             f"table: {path.name} is empty or cut: it holds no {NO_COLUMNS[_kind(path)]}"
@@ -167,11 +160,8 @@ def author_names(location: str | list[str], column: str | list[str]) -> list[str
     columns = as_list(column)
     names = set()
     for path in source_files("table", location, _kind).values():
-        try:
-            for batch in _batches(path, _needed([columns]), Counter()):
-                names.update(joined_texts(batch, columns, "author", path.stem).fillna(""))
-        except UNREADABLE as error:
-            raise _unreadable(path, error) from None
+        records = _records(path, columns, Counter())
+        names.update(author_of(record, columns) for record in records)
     return sorted(names)
 
 
@@ -186,74 +176,95 @@ def bad_time(location: str | list[str], column: str) -> str:
         the column of times
     """
     for path in source_files("table", location, _kind).values():
-        for batch in _batches(path, [column], Counter()):
-            times = batch.column(column)
-            for value in times.filter(pa.array(unix_seconds(times) < 0)).to_pylist():
-                if str(value or "").strip():
-                    return str(value)
-    return ""
-
-
-def first_line_of(location: str | list[str], reason: str) -> str:
-    """Return where the first row of some CSV files begins that is dropped or noted for a reason.
-
-    Parameters
-    ----------
-    location : str or list of str
-        as :func:`parts` takes it
-    reason : str
-        broken_row or note_rows_in_quotes, of which there is at least one
-    """
-    for path in source_files("table", location, _kind).values():
-        first_lines = {}
-        if _kind(path) == "csv":
-            for _ in csv_rows(path, Counter(), first_lines):
-                pass
-        if reason in first_lines:
-            return f"line {first_lines[reason]:,} of {path.name}"
+        for record in _records(path, [column], Counter()):
+            value = record.get(column)
+            if unix_seconds(value) < 0 and str(value or "").strip():
+                return str(value)
     return ""
 
 
 def _rows(columns, path, drops):
-    """Yield the values of the posts of one file."""
-    marks = filter(marks_rows, column_names(path))
-    needed = _needed([*columns.values(), marks])
+    """Yield the values of the posts of one file, and the reasons of drops."""
+    marks = list(filter(marks_rows, column_names(path)))
+    stem = bare_path(path).stem
     ids = RoundedIds(columns["author"])
-    try:
-        for batch in _batches(path, needed, drops, columns["text"]):
-            frame = _frame(batch, columns, bare_path(path).stem, drops, ids).astype(object)
-            # only an id may be missing here
-            yield from frame.where(frame.notna(), None).itertuples(index=False, name=None)
+    for record in _records(path, _needed([*columns.values(), marks]), drops):
+        yield _row(record, columns, stem, marks, ids, drops)
+    with _readable(path):
         ids.check()
-    except UNREADABLE as error:
-        raise _unreadable(path, error) from None
 
 
-def _batches(path, needed, drops, prose=()):
-    """Return an iterator over tables with the needed columns of a file.
+def _row(record, columns, stem, marks, ids, drops):
+    """Return the values of the post that a row is, or the reason why it is dropped.
 
-    Lone surrogates, which only JSON can hold, become "?" in columns of prose, escapes in others.
+    ``stem`` is the name of the file without endings, ``ids`` its :class:`RoundedIds`, ``marks`` are
+    its columns that mark posts. A post without a topic is noted in ``drops``.
     """
-    if _kind(path) == "parquet":
-        return _read_parquet(path, needed)
-    if _kind(path) == "csv":
-        csv_values = csv_rows(path, drops)
-        header = next(csv_values)
-        places = [header.index(column) for column in needed]
-        rows = ([row[place] for place in places] for row in csv_values)
-    else:
-        rows = (
-            [_json_text(post.get(column), column, prose) for column in needed]
-            for post in json_records(path, dict, drops)
-        )
-    return _tables(rows, needed)
+    author = author_of(record, columns["author"])
+    is_rounded = ids.is_rounded(author)
+    if not author:
+        return "empty_author"
+    if is_rounded:
+        return "rounded_author"
+    # a lone surrogate, half of a letter, becomes "?"
+    text = joined_text(record, columns["text"], stem).encode("utf-8", "replace").decode()
+    if not text.strip():
+        return "empty_text"
+    if is_notice(text):
+        return "notice"
+    time = 0
+    if columns["time"] != [None]:
+        time = unix_seconds(record.get(columns["time"][0]))
+    if time < 0:
+        return "bad_time"
+    if is_bot(author):
+        return "bot"
+    for column in marks:
+        mark = row_mark(column, record.get(column))
+        if mark:
+            return mark
+    if RETWEET.match(text):
+        return "repost"
+    topic = joined_text(record, columns["topic"], stem)
+    if not topic.strip():
+        drops["note_empty_topic"] += 1
+        topic = NO_TOPIC
+    post_id = escape_surrogates(joined_text(record, columns.get("id", []), stem))
+    return author, time, topic, text, post_id or None
 
 
-def _json_text(value, column, prose):
-    """Return a value of JSON as text; an object in a column that marks rows is there or not."""
-    if isinstance(value, dict) and marks_rows(column):
-        return str(bool(value))
-    return value_text(value, column in prose)
+def _records(path, needed, drops):
+    """Yield the rows of a file as dicts, with at least the needed columns that it has."""
+    with _readable(path):
+        if _kind(path) == "parquet":
+            with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+                for batch in file.iter_batches(BATCH_ROWS, columns=needed):
+                    columns = list(map(_dates_as_text, batch.columns))
+                    yield from pa.table(columns, names=batch.schema.names).to_pylist()
+        elif _kind(path) == "csv":
+            rows = csv_rows(path, drops)
+            header = next(rows)
+            yield from (dict(zip(header, row)) for row in rows)
+        else:
+            yield from json_records(path, dict, drops)
+
+
+def _dates_as_text(column):
+    """Return dates as text in UTC, as Python knows none after 9999; other columns as they are."""
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        return column.cast(pa.timestamp("s"), safe=False).cast(pa.string())
+    return column
+
+
+@contextmanager
+def _readable(path):
+    """Let a block that reads a file raise only an error that names it, in one line."""
+    try:
+        yield
+    except UNREADABLE as error:
+        words = " ".join(str(error).split())  # Arrow's messages have several lines
+        words = words.removeprefix(f"{path} ")
+        raise ValueError(f"table: cannot read {path}: {words}") from None
 
 
 def _file_columns(columns):
@@ -275,55 +286,6 @@ def _needed(columns):
     return [name for name in names if name is not None]
 
 
-def _frame(batch, columns, stem, drops, ids):
-    """Return the posts of a batch; count the dropped rows by reason.
-
-    ``stem`` is the name of the batch's file without endings, ``ids`` its :class:`RoundedIds`.
-    """
-    frame = pd.DataFrame(index=range(len(batch)))
-    for name, file_columns in columns.items():
-        if name != "time":
-            frame[name] = joined_texts(batch, file_columns, name, stem)
-        elif file_columns == [None]:
-            frame[name] = 0
-        else:
-            frame[name] = unix_seconds(batch.column(file_columns[0]))
-
-    bots = [author for author in frame["author"].dropna().unique() if is_bot(author)]
-    is_marked, is_repost = marked_rows(batch)
-    faults = {
-        "empty_author": is_blank(frame["author"]),
-        "rounded_author": ids.are_rounded(frame["author"]),
-        "empty_text": is_blank(frame["text"]),
-        "notice": frame["text"].fillna("").map(is_notice),
-        "bad_time": frame["time"] < 0,
-        "bot": frame["author"].isin(bots),
-        "marked_bot": is_marked,
-        "repost": is_repost | frame["text"].str.match(RETWEET, na=False),
-    }
-    reason = np.select([fault.to_numpy(bool) for fault in faults.values()], list(faults), "")
-    drops.update(reason[reason != ""].tolist())
-    frame = frame[reason == ""].reset_index(drop=True)
-    has_no_topic = is_blank(frame["topic"])
-    if has_no_topic.any():
-        drops["note_empty_topic"] += int(has_no_topic.sum())
-        frame["topic"] = frame["topic"].mask(has_no_topic, NO_TOPIC)
-    return frame
-
-
-def _read_parquet(path, needed):
-    """Yield batches with the needed columns of a Parquet file."""
-    with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        yield from file.iter_batches(BATCH_ROWS, columns=needed)
-
-
-def _tables(rows, needed):
-    """Yield rows as tables of text columns, BATCH_ROWS rows at a time."""
-    while table_rows := list(islice(rows, BATCH_ROWS)):
-        columns = [pa.array(values, TEXT) for values in zip(*table_rows, strict=True)]
-        yield pa.table(columns, names=needed)
-
-
 def _check_columns(path, needed):
     """Raise ValueError unless a file is readable and has each needed column exactly once."""
     present = column_names(path)
@@ -341,31 +303,9 @@ def _check_columns(path, needed):
             )
 
 
-def _column_names(path):
-    """Return the names of a file's columns, which may be none."""
-    kind = _kind(path)
-    if kind == "parquet":
-        return pa.parquet.read_schema(path).names
-    if kind == "csv":
-        return next(csv_rows(path, Counter()), [])
-    objects = islice(json_records(path, dict, Counter()), FIRST_OBJECTS)
-    return list(dict.fromkeys(chain.from_iterable(objects)))
-
-
-def _unreadable(path, error):
-    """Return the error that says in one line why a file cannot be read."""
-    words = " ".join(str(error).split())  # Arrow's messages have several lines
-    words = words.removeprefix(f"{path} ")
-    return ValueError(f"table: cannot read {path}: {words}")
-
-
 def _kind(path):
     """Return which of KINDS a file is, None where it is none of them; Parquet is never packed."""
-    if _suffix(path) == ".parquet" and path != bare_path(path):
+    suffix = bare_path(path).suffix.lower()
+    if suffix == ".parquet" and path != bare_path(path):
         return None
-    return KINDS.get(_suffix(path))
-
-
-def _suffix(path):
-    """Return the ending of a file's name in lower case, before that of a packed file."""
-    return bare_path(path).suffix.lower()
+    return KINDS.get(suffix)

@@ -6,18 +6,21 @@ they came here are found, since different people look alike then.
 
 import math
 import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..cleaning.authors import escape_surrogates
 from .pipermail import decode_words
 
 # A number that was rounded: a float beyond 2 ** 53, or as spreadsheets show long numbers (1.2E+17).
 # The value may be one of several that "/" joins.
-ROUNDED = r"(?:^|/)-?(?:\d(?:[.,]\d+)?[eE]\+\d+|\d{17,}\.0+)(?:/|$)"
+ROUNDED = re.compile(r"(?:^|/)-?(?:\d(?:[.,]\d+)?[eE]\+\d+|\d{17,}\.0+)(?:/|$)")
+# a whole number that a program took for a float
+WHOLE_FLOAT = re.compile(r"(?<![^/])(-?\d{1,16})\.0(?![^/])")
 EXACT_FLOATS = 2**53  # whole floats up to here are exact
 MAX_ROUNDED_SHARE = 0.01  # of a file's rows; with more rounded authors it is refused
 # Spreadsheets keep 15 digits of a number and programs that know only floats about 17, so the last
@@ -38,24 +41,23 @@ DATE_DIGITS = (8, 12, 14)  # numbers of digits of YYYYMMDD, YYYYMMDDhhmm and YYY
 # a date whose month is an English word, so that day and month are certain: "Tue, 19 Jun 2012
 # 21:05:00 +0000", "Jun 19, 2012, 09:05 PM"; it must hold a day and a year of four digits
 MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
-NAMED_DATE = (
-    r"(?i)(?=.*\b(?:19|20)\d\d(?![\d:]))(?=(?:.*[^\d:+])?\d{1,2}(?![\d:]))"
+# or 12 hours, "2012-06-19 9:05 p.m."
+NAMED_DATE = re.compile(
+    r"(?=.*\b(?:19|20)\d\d(?![\d:]))(?=(?:.*[^\d:+])?\d{1,2}(?![\d:]))"
     rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{{0,6}}\W+)?(?:\d{{1,2}}[ -])?{MONTH}[ -]"
     r"[\d\s,.:+-]{5,40}(?:[ap]m)?[\d\s:+-]{0,10}(?:UTC|GMT|Z)?"
+    r"|\d{4}-\d\d-\d\d[T ]\d{1,2}:\d\d(?::\d\d)?(?:\.\d+)? ?[ap]\.?m\.?",
+    re.IGNORECASE,
 )
-DATE_FORMAT = "%Y%m%d%H%M%S"
 # forms of programs beside ISO 8601: "2024-02-13 10:00:00,123", "2024-02-13 10:00 UTC",
-# "19 Jun 2012 21:05:00 +0000 (UTC)", "/Date(1707818400000)/" of ASP.NET
+# "19 Jun 2012 21:05:00 +0000 (UTC)"
 FORMS = {
     r"(:\d\d),(\d{1,9})\b": r"\1.\2",
     r"(\d) ?(?:UTC|GMT)$": r"\1Z",
     r"\s*\([A-Z][\w ]{1,40}\)$": "",
-    r"^/Date\((\d{1,16})(?:[+-]\d{4})?\)/$": r"\1",
 }
-ISO_12_HOURS = r"\d{4}-\d\d-\d\d[T ]\d{1,2}:\d\d(?::\d\d)?(?:\.\d+)? ?[aApP]\.?[mM]\.?"
 # a number as spreadsheets shorten it, "1.68E+09": ten digits would tell the second
-SHORTENED = r"\d(?:[.,]\d{0,8})?[eE]\+?\d{1,2}"
-TEXT = pa.large_string()
+SHORTENED = re.compile(r"\d(?:[.,]\d{0,8})?[eE]\+?\d{1,2}")
 # columns that tell posts of bots, in lower case and without marks: "is_bot", "author.isBot"
 TRUTH_OF_BOT = set(
     "bot isbot accountbot authorbot authorisbot userbot userisbot senderisbot".split()
@@ -71,163 +73,114 @@ TRUE_WORDS = set("true t yes y 1 1.0".split())
 FALSE_WORDS = set("false f no n 0 0.0 none null nan".split()) | {""}
 
 
-def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """Return a column of any time type as int64 seconds UTC.
+def unix_seconds(value: object) -> int:
+    """Return a time of any type in seconds UTC, -1 where it is unreadable or not in 1979 to 2100.
 
-    A time that is unreadable or not between 1979 and 2100 becomes -1. Timestamps without a zone
-    count as UTC. Text is ISO 8601, a date with the English name of a month, one of FORMS, or a
-    number. A number, in text or not, counts since 1970, in seconds, milli- or microseconds: the
-    first of these that gives a time before 2100; longer numbers are often ids. A number that gives
-    none is a date where it has the digits of one: YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss. A lone
-    year such as 2020 becomes -1.
-
-    Raises
-    ------
-    ValueError
-        The column holds neither times, numbers nor text.
+    A time without a zone counts as UTC. Text is ISO 8601, a date with the English name of a month,
+    one of FORMS, or a number. A number, in text or not, counts since 1970, in seconds, milli- or
+    microseconds: the first of these that gives a time before 2100; longer numbers are often ids. A
+    number that gives none is a date where it has the digits of one: YYYYMMDD, YYYYMMDDhhmm or
+    YYYYMMDDhhmmss. A lone year such as 2020 is no time.
     """
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    kind = column.type
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        seconds = column.cast(pa.timestamp("s", getattr(kind, "tz", None)), safe=False)
-        return _within_bounds(pc.fill_null(seconds.cast(pa.int64()), -1).to_numpy())
-    if pa.types.is_temporal(kind):  # a duration, or a time of day
-        raise ValueError(f"a column of type {kind} holds no times")
-    try:
-        texts = column.cast(pa.large_string()).to_pandas().str.strip()
-    except pa.ArrowException:
-        raise ValueError(f"a column of type {kind} holds no times") from None
-    if not pa.types.is_floating(kind):
-        texts = texts.mask(texts.str.fullmatch(SHORTENED, na=False))
-
+    text = str(value).strip()
+    if isinstance(value, str) and SHORTENED.fullmatch(text):
+        return -1
+    with suppress(ValueError):
+        return _of_number(float(text))
+    with suppress(ValueError):  # far faster than pandas
+        return _of_moment(datetime.fromisoformat(text))
     for form, usual in FORMS.items():
-        texts = texts.str.replace(form, usual, regex=True)
-    # a text, or a number of any type as text
-    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
-    times = _of_numbers(numbers)
-    # ISO 8601 begins with a digit; pandas would also read "today"
-    is_date = np.isnan(numbers) & texts.str.match(r"\d", na=False).to_numpy(bool)
-    if is_date.any():
-        times[is_date] = _of_dates(texts[is_date], "ISO8601")
-    for form in (NAMED_DATE, ISO_12_HOURS):
-        is_of_form = texts.str.fullmatch(form).fillna(False).to_numpy(bool)
-        if is_of_form.any():
-            times[is_of_form] = _of_dates(texts[is_of_form], "mixed")
-    return times
+        text = re.sub(form, usual, text)
+    date_format = "ISO8601"
+    if NAMED_DATE.fullmatch(text):
+        date_format = "mixed"
+    elif not text[:1].isdigit():  # pandas would also read "today"
+        return -1
+    return _of_moment(pd.to_datetime(text, errors="coerce", utc=True, format=date_format))
 
 
-def _of_numbers(numbers):
-    """Return the times of numbers since 1970, and of dates written as digits such as 20120307."""
-    seconds = numbers
+def _of_number(number):
+    """Return the time of a number since 1970, or of a date written as digits such as 20120307."""
+    seconds = number
     for _ in range(2):  # a number beyond 2100 has a finer unit: milli- or microseconds
-        seconds = np.where(seconds > LATEST, seconds / 1000, seconds)
-    times = _within_bounds(np.floor(np.nan_to_num(seconds, nan=-1) + 1e-6))  # 1e-6: undo rounding
-
-    n_digits = np.searchsorted(10.0 ** np.arange(16), numbers, "right")
-    is_date = np.isin(n_digits, DATE_DIGITS) & (times < 0)
-    if is_date.any():
-        digits = pd.Series(numbers[is_date]).map("{:.15g}".format).str.ljust(14, "0")
-        times[is_date] = _of_dates(digits, DATE_FORMAT)
-    return times
-
-
-def _of_dates(texts, date_format):
-    """Return the times of dates, which are texts of one format."""
-    dates = pd.to_datetime(texts, errors="coerce", utc=True, format=date_format)
-    # NaT becomes a number far below 0
-    return _within_bounds(dates.to_numpy("datetime64[s]").astype(np.int64))
+        if seconds > LATEST:
+            seconds /= 1000
+    if EARLIEST <= seconds <= LATEST:
+        return int(seconds + 1e-6)  # 1e-6: undo rounding
+    digits = f"{number:.15g}"
+    with suppress(ValueError):
+        if digits.isdigit() and len(digits) in DATE_DIGITS:
+            return _of_moment(datetime.fromisoformat(f"{digits[:8]}T{digits[8:]:0<6}"))
+    return -1
 
 
-def _within_bounds(times):
-    """Return times with -1 in place of those that are not between EARLIEST and LATEST."""
-    return np.where((times >= EARLIEST) & (times <= LATEST), times, -1).astype(np.int64)
+def _of_moment(moment):
+    """Return the seconds of a moment, -1 where they are not between EARLIEST and LATEST, or NaT."""
+    with suppress(ValueError):  # NaT has no timestamp
+        seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
+        if EARLIEST <= seconds <= LATEST:
+            return int(seconds)
+    return -1
 
 
-def joined_texts(
-    batch: pa.Table, file_columns: list[str | None], name: str, stem: str
-) -> pd.Series | str:
-    """Return a column of the posts table as text.
-
-    The values of several columns are joined with "/"; the result is missing where one value is.
+def joined_text(record: dict, file_columns: list[str | None], stem: str) -> str:
+    """Return the values of some columns of a row joined with "/", "" where one is missing.
 
     Parameters
     ----------
-    batch : Table
-        rows of a file
+    record : dict
+        a row of a file: name of a column -> value
     file_columns : list of str
         the file's columns to join; None stands for ``stem``
-    name : str
-        the column of the posts table
     stem : str
         the file's name
-
-    Raises
-    ------
-    ValueError
-        A column holds objects, lists or bytes that are no text.
     """
-    if file_columns == [None]:
-        return stem
     texts = []
-    try:
-        for file_column in file_columns:
-            if file_column is None:
-                texts.append(pa.scalar(stem, TEXT))
-            else:
-                texts.append(_texts_of(batch.column(file_column), name))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ValueError(
-            f"column {', '.join(map(str, file_columns))} for {name!r} is not text: {error}"
-        ) from None
-    if len(texts) == 1:
-        return texts[0].to_pandas()
-    return pc.binary_join_element_wise(*texts, pa.scalar("/", TEXT)).to_pandas()
+    for column in file_columns:
+        text = stem if column is None else value_text(record.get(column))
+        if text is None:
+            return ""
+        texts.append(text)
+    return "/".join(texts)
 
 
-def _texts_of(column, name):
-    """Return a column of any type as texts, for a column of the posts table called ``name``.
+def author_of(record: dict, file_columns: list[str]) -> str:
+    """Return the author of a row, whose values are joined as by :func:`joined_text`; "" for none.
 
-    An author's number is written as a person writes it, 10.0 as 10, and a name as mails encode it
-    is decoded.
-    """
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
-        column = pa.array([value_text(value) for value in column.to_pylist()], TEXT)
-    column = column.cast(TEXT)
-    column.validate(full=True)  # Parquet may call bytes a text that are not UTF-8
-    if name == "author":  # the number of a person may be a text such as "10.0"
-        column = pc.utf8_trim_whitespace(column)
-        column = pc.replace_substring_regex(column, r"^(-?\d{1,16})\.0$", r"\1")
-        if pc.any(pc.match_substring(column, "=?")).as_py():
-            names = [decode_words(name or "") for name in column.to_pylist()]
-            column = pa.array(names, TEXT)
-    return column
-
-
-def value_text(value: object, is_prose: bool = False) -> str | None:
-    """Return a value as text, None where it is neither text, truth value nor finite number.
+    A number is written as a person writes it, 10.0 as 10, also where it is a text, and a name as
+    mails encode it is decoded.
 
     Parameters
     ----------
-    value : object
-        a value of JSON
-    is_prose : bool
-        The value may be a list of strings and of objects with a "text", which are joined. Lone
-        surrogates become "?", and in other values escapes.
+    record : dict
+        a row of a file: name of a column -> value
+    file_columns : list of str
+        the file's columns of authors
     """
-    if isinstance(value, list) and is_prose:
+    name = escape_surrogates(joined_text(record, file_columns, "").strip())
+    name = WHOLE_FLOAT.sub(r"\1", name)
+    if "=?" in name:
+        return decode_words(name)
+    return name
+
+
+def value_text(value: object) -> str | None:
+    """Return a value as text, None where it is neither text, truth value nor finite number.
+
+    Of a list of strings and of objects with a "text" these are joined. Bytes that are not UTF-8 are
+    read as cp1252.
+    """
+    if isinstance(value, list):
         value = "".join([_piece_text(piece) for piece in value])
-    if isinstance(value, str) and is_prose:
-        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "cp1252")
     if isinstance(value, str):
-        return escape_surrogates(value)
+        return value
     if isinstance(value, float) and value.is_integer():
         if abs(value) > EXACT_FLOATS:
             return f"{value:.16e}"
         return str(int(value))
-    if isinstance(value, int) or isinstance(value, float) and math.isfinite(value):
+    if isinstance(value, int | Decimal) or isinstance(value, float) and math.isfinite(value):
         return str(value)
     return None
 
@@ -248,30 +201,27 @@ def marks_rows(column: str) -> bool:
     return _bare_name(column) in TRUTH_OF_BOT | ID_OF_BOT | REPOST
 
 
-def marked_rows(batch: pa.Table) -> tuple[pd.Series, pd.Series]:
-    """Return which rows are posts of bots, and which are posts that somebody passed on.
+def row_mark(column: str, value: object) -> str:
+    """Return "marked_bot" or "repost" where a value says so of a post, else "".
 
     Parameters
     ----------
-    batch : Table
-        N rows of a file, of which the columns that :func:`marks_rows` are looked at
-
-    Returns
-    -------
-    Two columns (N,) bool
+    column : str
+        name of the file's column, one that :func:`marks_rows`
+    value : object
+        a value in it
     """
-    is_of_bot = pd.Series(False, range(len(batch)))
-    is_repost = is_of_bot.copy()
-    for column in filter(marks_rows, batch.schema.names):
-        words = _mark_texts(batch.column(column)).fillna("").str.strip().str.casefold()
-        name = _bare_name(column)
-        if name in TRUTH_OF_BOT:
-            is_of_bot |= words.isin(TRUE_WORDS)
-        elif name in ID_OF_BOT:
-            is_of_bot |= ~words.isin(FALSE_WORDS)
-        else:
-            is_repost |= ~words.isin(FALSE_WORDS)
-    return is_of_bot, is_repost
+    name = _bare_name(column)
+    word = (value_text(value) or "").strip().casefold()
+    if isinstance(value, dict):
+        word = str(bool(value)).casefold()
+    if name in TRUTH_OF_BOT and word in TRUE_WORDS:
+        return "marked_bot"
+    if name in ID_OF_BOT and word not in FALSE_WORDS:
+        return "marked_bot"
+    if name in REPOST and word not in FALSE_WORDS:
+        return "repost"
+    return ""
 
 
 def _bare_name(column):
@@ -279,20 +229,8 @@ def _bare_name(column):
     return re.sub(r"[\W_]+", "", column).casefold()
 
 
-def _mark_texts(column):
-    """Return a column that marks rows as texts; of one with objects whether they are there."""
-    if pa.types.is_nested(column.type):
-        return column.is_valid().to_pandas().astype(str)
-    return _texts_of(column, "mark").to_pandas()
-
-
-def is_blank(texts: pd.Series) -> pd.Series:
-    """Return for each text whether it is missing or blank."""
-    return texts.fillna("").str.strip() == ""
-
-
 class RoundedIds:
-    """Look for rounded numbers in a file's column of authors, whose rows come in batches.
+    """Look for rounded numbers in a file's column of authors, row by row.
 
     Parameters
     ----------
@@ -306,13 +244,15 @@ class RoundedIds:
         self.rounded = []
         self.long_ids = set()
 
-    def are_rounded(self, authors: pd.Series) -> pd.Series:
-        """Return for each author of a batch whether it is a rounded number, and keep these."""
-        is_rounded = authors.str.contains(ROUNDED, na=False)
-        self.rows += len(authors)
-        self.rounded += authors[is_rounded].tolist()
-        self.long_ids.update(filter(LONG_ID.fullmatch, authors.dropna().unique()))
-        return is_rounded
+    def is_rounded(self, author: str) -> bool:
+        """Return whether the author of the next row is a rounded number, and keep it."""
+        self.rows += 1
+        if LONG_ID.fullmatch(author):
+            self.long_ids.add(author)
+        if ROUNDED.search(author):
+            self.rounded.append(author)
+            return True
+        return False
 
     def check(self) -> None:
         """Raise ValueError where many authors of the file are rounded numbers."""

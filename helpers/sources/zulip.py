@@ -8,7 +8,6 @@ is one conversation, too narrow to hold an author's topics apart.
 
 import json
 import re
-import time
 from collections import defaultdict
 from contextlib import suppress
 from functools import partial
@@ -20,8 +19,8 @@ from selectolax.lexbor import LexborHTMLParser
 from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
 from ..core.artifacts import file_stats_fingerprint
 from . import Part, as_list, existing_path, list_files
+from .table_columns import unix_seconds
 
-EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
 # most tags of a post, twice as many as people write; deeply nested tags cost quadratic time
 MAX_TAGS = 5_000
 
@@ -66,7 +65,7 @@ def parts(location: str | list[str]) -> list[Part]:
     """Return one part per stream folder.
 
     Drops counted: broken_json_file (one for the file), broken_message (a field is missing or of
-    another type), bad_time (before 2000 or in the future), bot, too_many_tags, empty.
+    another type), bad_time (not between 1979 and 2100), bot, too_many_tags, empty.
 
     Parameters
     ----------
@@ -110,7 +109,6 @@ def _streams(root):
 
 def _rows(topic, files, drops):
     """Yield a post, or the reason of a drop, per message of a stream; a broken file is one drop."""
-    latest = time.time() + 86_400
     for path in files:
         messages = None
         with suppress(ValueError, RecursionError):
@@ -119,10 +117,10 @@ def _rows(topic, files, drops):
             yield "broken_json_file"
             continue
         for message in messages:
-            yield _row(message, topic, latest)
+            yield _row(message, topic)
 
 
-def _row(message, topic, latest):
+def _row(message, topic):
     """Return the values of the post that a message is, or the reason why it is dropped."""
     try:
         message = msgspec.convert(message, ChatMessage)
@@ -131,7 +129,8 @@ def _row(message, topic, latest):
     author = message.sender_full_name.strip()
     if not author:
         return "broken_message"
-    if not EARLIEST <= message.timestamp <= latest:  # also drops nan
+    time = unix_seconds(message.timestamp)
+    if time < 0:
         return "bad_time"
     if is_bot(author):
         return "bot"
@@ -139,7 +138,7 @@ def _row(message, topic, latest):
         return "too_many_tags"
     text = message_text(message.content)
     names = normalise_unicode("\n".join([author, *MENTIONED.findall(message.content)]))
-    return author, int(message.timestamp), topic, text, str(message.id), names
+    return author, time, topic, text, str(message.id), names
 
 
 def message_text(content: str) -> str:

@@ -18,7 +18,7 @@ from ..core.artifacts import (
 )
 from ..core.parameters import Config
 from ..corpus.merge import NORMAL
-from ..corpus.posts_table import SCHEMA, open_database, query_scalar, write_posts
+from ..corpus.posts_table import COLUMNS, open_database, query_scalar, write_posts
 from .audit import audit_split
 
 VERSION = 5  # raised when the same posts and settings give other files
@@ -214,7 +214,7 @@ def _number_posts(connection, posts_path):
     ``n`` is the row number of a post in the table; ``id`` is NULL where the table has no ids.
     """
     table = connection.read_parquet(str(posts_path), file_row_number=True)
-    columns = ", ".join(name for name in SCHEMA.names if name in table.columns)
+    columns = ", ".join(name for name in COLUMNS if name in table.columns)
     fields = f"{columns}, file_row_number AS n"
     if "id" not in table.columns:
         fields += ", NULL::VARCHAR AS id"

@@ -66,7 +66,6 @@ def test_a_post_is_read_as_its_readers_saw_it(kind):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("||He did it.|| Did he?", "He did it. Did he?"),
         (
             '<quote author="a" timestamp="1"><legacyquote>[1] A: </legacyquote>Their words.'
             "<legacyquote>&lt;&lt;&lt; </legacyquote></quote>My words.",

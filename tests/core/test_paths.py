@@ -63,7 +63,7 @@ class TestPaths:
         assert paths.outputs() == user_folder / "outputs"
         assert paths.resolve("x.csv") == tmp_path / "x.csv"
         assert paths.display_path(tmp_path / "x.csv") == str(tmp_path / "x.csv")
-        assert not paths.is_in_checkout(paths.PACKAGE)
+        assert paths.display_path(paths.PACKAGE) == str(paths.PACKAGE)
         with pytest.raises(ValueError, match="^the notebooks .* get the repository"):
             paths.check_checkout()
         monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))

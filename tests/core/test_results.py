@@ -190,13 +190,13 @@ def test_results_for_people(run):
     record(run, metrics(MRR=(0.65, 0.6, 0.7)), model="stream", base="bow", **RANKING)
     record(run, metrics(EER=0.25), model="<b>", protocol="linking", split="test")
     assert results_tables(run) == [
+        ["linking 1 row", ["system", "split", "EER", "seed"], ["<b>", "test", "0.250", "0"]],
         [
             "ranking 2 rows",
             ["system", "split", "MRR", "R@8", "seed", "queries"],
             ["Stream", "test", "0.750 (0.700-0.800)", "1.000", "7", ""],
             ["BoW", "test", "0.100 (0.050-0.200)", "0.500", "0", "100"],
         ],
-        ["linking 1 row", ["system", "split", "EER", "seed"], ["<b>", "test", "0.250", "0"]],
         [
             "ranking: differences from base 1 row",
             ["system", "split", "base", "MRR", "seed"],

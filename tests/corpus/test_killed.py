@@ -1,5 +1,6 @@
 """Real processes, killed while they read a corpus: nothing is left running."""
 
+import multiprocessing
 import os
 import time
 
@@ -17,6 +18,7 @@ def read_endlessly(drops):
 
 
 def collect_endlessly():
+    multiprocessing.set_start_method("fork", force=True)  # so that the workers have this source
     sources.open_source = lambda *_, **__: [sources.Part(name, read_endlessly) for name in "abc"]
     collect(Run("demo"), CollectConfig(source="demo"))
 

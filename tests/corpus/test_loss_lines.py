@@ -100,7 +100,7 @@ def test_one_broken_row_of_many_is_said_without_a_warning(tmp_path, capsys):
     card, said = collected(tmp_path / "p.csv", capsys, None)
     assert card["dropped_broken_row"] == 1 and card["posts"] == 100
     assert "1 of 101 rows were dropped: rows of a CSV file with a stray quote" in said
-    assert "The first begins in line 102 of p.csv. Save the file again" in said
+    assert "Save the file again" in said
     (tmp_path / "p.csv").write_text(rows().to_csv(index=False) + 'a,2024-02-13,t,"5 \\" of it"\n')
     _, said = collected(tmp_path / "p.csv", capsys, None)
     assert "each quote within a text twice" in said and "MySQL writes it" in said
@@ -112,7 +112,7 @@ def test_rows_that_a_quote_may_have_swallowed_are_said(tmp_path, capsys):
     (tmp_path / "p.csv").write_text(rows().to_csv(index=False) + swallowing)
     card, said = collected(tmp_path / "p.csv", capsys, None)
     assert card["note_rows_in_quotes"] == 1 and card["posts"] == 101
-    assert said.endswith("left open. The first begins in line 102 of p.csv.\n")
+    assert said.endswith("left open: look for a text that is far too long.\n")
 
 
 def test_a_cut_file_is_said_however_small_the_counted_loss(tmp_path, capsys):
@@ -124,7 +124,7 @@ def test_a_cut_file_is_said_however_small_the_counted_loss(tmp_path, capsys):
 
 
 def test_a_file_without_posts_is_said_in_plain_words(tmp_path, capsys):
-    with pytest.raises(ValueError, match="^p.csv holds no posts: there is no row below the names"):
+    with pytest.raises(ValueError, match="^p.csv holds no posts: .* and not a header alone"):
         collected(tmp_path / "p.csv", capsys, rows(0))
 
 

@@ -106,7 +106,7 @@ def test_hostile_text_is_escaped_and_no_script_but_ours_is_allowed(page):
     from plotly.offline import get_plotlyjs
 
     soup = BeautifulSoup(page, "html.parser")
-    assert HOSTILE not in page and page.count("&lt;script&gt;fetch") == 3  # stream, plain, Markdown
+    assert HOSTILE not in page and page.count("&lt;script&gt;fetch") == 2  # stream, plain
     scripts = soup.find_all("script")
     assert len(scripts) == 2 and scripts[0]["id"] == "figures"  # the data, and what draws
     packed = [

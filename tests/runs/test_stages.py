@@ -34,8 +34,8 @@ def test_stages_are_in_order_base_first(toy):
         ("01_a", "2020-01-01: 3", "unknown parameter '2020-01-01'"),
         ("01_a", "size: [1", "params/demo/01_a.yaml is not valid YAML"),
         ("01_a", "- 1", "must hold lines of"),
-        ("01_a", "run: other", "sets 'run'"),
-        ("03_c", "size: 3", "no notebook '03_c'; the notebooks are: 01_a, 02_b"),
+        ("01_a", "run: other", "unknown parameter 'run'"),
+        ("03_c", "size: 3", "no notebook '03_c', see notebooks"),
         ("00_x.T", "size: 3", "variant of 00_x.yaml, which does not exist"),
     ],
 )

@@ -84,7 +84,7 @@ def test_every_loss_has_a_reason(tmp_path):
         "broken_json": 2,
         "bad_pair": 5,
         "duplicate_id": 1,
-        "missing_truth": 1,
+        "missing_truth": 3,
         "bad_truth": 2,
         "empty": 1,
     }

@@ -102,8 +102,8 @@ def test_pipermail_counts_every_drop(tmp_path):
     rows, drops = read("pipermail", tmp_path)
     assert len(rows) == 1
     assert drops == {
-        "bad_date": 4,
-        "broken_header": 2,
+        "bad_date": 5,
+        "broken_header": 1,
         "bot": 2,
         "empty": 1,
         "scrubbed": 1,

@@ -6,6 +6,7 @@ fits on its own texts. Fusion weights and calibration are fitted on dev accounts
 that a gallery normalises, and once for two accounts without a gallery.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -26,13 +27,15 @@ from ..encoders.stream import StreamConfig, build_stream_encoder
 from ..evaluation.models import Embeddings, GalleryTfidf, Model
 from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples
-from .samples import MAX_TOKENS, Posts, samples_of, token_kinds
+from .samples import MAX_TOKENS, Posts, samples_of, texts_of, token_kinds, without_phrases
 from .scoring import (
     ScoringConfig,
     fit_own_scoring,
 )
 from .unjudged import ENGLISH, languages_of
 
+APOSTROPHES = re.compile("['’]")
+PUNCTUATION = re.compile(r"[^\w\s@]+")
 WEIGHTS = "weights.safetensors"
 SHIPPED = Path(__file__).resolve().parent / "shipped"
 ENOUGH = 30  # a gallery of at least so many accounts normalises its scores
@@ -208,6 +211,25 @@ class AuthorEncoder:
         """
         return ("gallery" if gallery else "alone") + ("_hours" if hours else "")
 
+    def in_plain_words(self, samples: Samples) -> Samples:
+        """Return samples whose posts are in lower case, without punctuation and without phrases.
+
+        A post of which nothing would be left stays as it is.
+
+        Parameters
+        ----------
+        samples : N samples
+        """
+        own = without_phrases(samples, self.kinds)
+        texts = texts_of(own.store, np.arange(own.store.posts), self.tokenizer)
+        tokens = self.tokenizer.encode([_in_plain_words(text) or text for text in texts])
+        store = replace(
+            own.store,
+            tokens=np.concatenate(tokens).astype(np.uint16),
+            post_offsets=np.append(0, np.cumsum([len(of_post) for of_post in tokens])),
+        )
+        return replace(own, store=store)
+
     def encode(self, posts: Posts, times: Sequence | None = None) -> np.ndarray:
         """Return one unit vector per account.
 
@@ -255,6 +277,11 @@ class AuthorEncoder:
             # scaled by the root of the weight, since a product takes the factor from both vectors
             scaled.append(rows * weight**0.5)
         return nnf.normalize(torch.cat(scaled, 1)).numpy()
+
+
+def _in_plain_words(text):
+    words = PUNCTUATION.sub(" ", APOSTROPHES.sub("", text.lower()))
+    return " ".join(words.split())
 
 
 def build_encoder(member: str, config: dict, tokenizer: tokenizers.Tokenizer) -> Encoder:

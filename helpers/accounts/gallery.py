@@ -17,7 +17,6 @@ from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from .samples import (
     Posts,
     in_memory,
-    in_plain_words,
     passage_hashes,
     samples_of,
     whole_accounts,
@@ -216,7 +215,7 @@ class AccountGallery:
 
     def _in_plain_words(self, samples):
         """Return samples in plain words, made once."""
-        make = partial(in_plain_words, samples, self.encoder.tokenizer, self.encoder.kinds)
+        make = partial(self.encoder.in_plain_words, samples)
         return self.embeddings.once(("in plain words", samples), make)
 
     def llr(self, scores: list[np.ndarray], queries: Samples) -> np.ndarray:

@@ -22,8 +22,6 @@ from ..tokens.store import TokenStore, concat_ranges
 MAX_TOKENS = 128  # number of tokens that are read of each post
 MIN_POSTS = 4  # accounts with fewer posts are left out: they show too little of a style
 MOST_POSTS = 1024  # number of posts that are read of each account at most
-APOSTROPHES = re.compile("['’]")
-PUNCTUATION = re.compile(r"[^\w\s@]+")
 UNKNOWN_TOPIC = NO_TOPIC  # the name of a topic that is not known
 # Length of a passage: a repetition of so many tokens is a form or a copy. In another language than
 # English they are only three words. With 24 tokens Spanish accounts rank higher, but fewer of the
@@ -156,36 +154,6 @@ def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
     return [tokenizer.decode(store.tokens[begin:end]) for begin, end in zip(begins, ends)]
 
 
-def in_plain_words(samples: Samples, tokenizer, kinds: np.ndarray) -> Samples:
-    """Return samples whose posts are in lower case, without punctuation and without phrases.
-
-    A post of which nothing would be left stays as it is.
-
-    Parameters
-    ----------
-    samples : Samples
-        N samples
-    tokenizer : Tokenizer
-        that the store was encoded with
-    kinds : (vocabulary,)
-        result of :func:`token_kinds`
-    """
-    own = without_phrases(samples, kinds)
-    texts = texts_of(own.store, np.arange(own.store.posts), tokenizer)
-    tokens = tokenizer.encode([_in_plain_words(text) or text for text in texts])
-    store = replace(
-        own.store,
-        tokens=np.concatenate(tokens).astype(np.uint16),
-        post_offsets=np.append(0, np.cumsum([len(of_post) for of_post in tokens])),
-    )
-    return replace(own, store=store)
-
-
-def _in_plain_words(text):
-    words = PUNCTUATION.sub(" ", APOSTROPHES.sub("", text.lower()))
-    return " ".join(words.split())
-
-
 def without_phrases(samples: Samples, kinds: np.ndarray) -> Samples:
     """Return samples without what an account repeats in PHRASE_SHARE of its posts.
 
@@ -234,7 +202,15 @@ def without_frames(store: TokenStore, kinds: np.ndarray) -> TokenStore:
 
 
 def with_tokens(store: TokenStore, is_kept: np.ndarray) -> TokenStore:
-    """Return a store with some of its tokens, (tokens,) bool; posts may become empty."""
+    """Return a store with some of its tokens; posts may become empty.
+
+    Parameters
+    ----------
+    store : TokenStore
+        the posts
+    is_kept : (tokens,) bool
+        which tokens stay
+    """
     kept_before = np.append(0, is_kept.cumsum())
     return replace(
         store,
@@ -399,7 +375,15 @@ def _row_hashes(store, kinds, length):
 
 
 def covered(begins: np.ndarray, length: int, tokens: int) -> np.ndarray:
-    """Tell which tokens are one of the ``length`` that begin at some places, (tokens,) bool."""
+    """Tell which tokens are one of the ``length`` that begin at some places, (tokens,) bool.
+
+    Parameters
+    ----------
+    begins : array of int
+        places of tokens
+    length, tokens : int
+        number of tokens from each of these on, and number of all
+    """
     is_covered = np.zeros(tokens, bool)
     for place in range(length):  # stays inside the post: shorter rests have hash 0
         is_covered[begins + place] = True
@@ -453,6 +437,13 @@ def tokens_in_form(store: TokenStore, kinds: np.ndarray, share: float) -> np.nda
     """Tell which tokens (tokens,) are of a form that stands in a share of an account's posts.
 
     None of an account with fewer than MIN_FORM_POSTS posts is.
+
+    Parameters
+    ----------
+    store, kinds
+        as in :func:`without_passages`
+    share : float
+        of the account's posts, in two at least
     """
     hashes = _row_hashes(store, kinds, FORM_TOKENS)
     in_form = np.zeros(len(hashes), bool)
@@ -476,7 +467,14 @@ def are_repeated(
 ) -> np.ndarray:
     """Tell which hashes (tokens,) occur in two posts or accounts, or in the gallery; 0 never does.
 
-    The posts, or accounts, begin at ``offsets``.
+    Parameters
+    ----------
+    hashes : (tokens,) uint64
+        result of :func:`passage_hashes`
+    offsets : array of int
+        where the posts, or accounts, begin
+    gallery_hashes : array of uint64
+        of the gallery
     """
     is_repeated = np.zeros(len(hashes), bool)
     part_of_hash = (hashes % HASH_PARTS).astype(np.uint8)

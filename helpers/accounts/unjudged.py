@@ -183,7 +183,13 @@ def languages_of(samples: Samples, tokenizer) -> list[str]:
 
 
 def spread_rows(first: int, end: int) -> np.ndarray:
-    """Return SPREAD_POSTS numbers from ``first`` to before ``end``, evenly spread, fewer of few."""
+    """Return numbers evenly spread over a range, SPREAD_POSTS at most.
+
+    Parameters
+    ----------
+    first, end : int
+        of the range; ``end`` itself is none of them
+    """
     return np.unique(np.linspace(first, end - 1, min(end - first, SPREAD_POSTS)).astype(int))
 
 

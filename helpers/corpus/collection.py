@@ -300,6 +300,7 @@ def _people(posts):
     """Return the names of the authors of posts, and those in headers and mentions."""
     names = {post.author for post in posts}
     names.update("\n".join(post.names for post in posts).split("\n"))
+    names |= set(map(personal_names.bare_name, names))
     return {author_name(name) for name in names} - {""}
 
 

@@ -53,9 +53,11 @@ FULL_NAME = re.compile(r"[^\d_@/]+[\s,][^\d_@/]+")
 # hi" or "jane: hi"; or any word that is no part of a path, an address or a call
 NICK = re.compile(
     r"^(?P<first><[^\s<>]{2,40}>|\[[^\s\[\]]{2,40}\]|\*\*[^\s*]{2,40}\*\*|[^\s<>:]{2,40}(?=: ))"
-    r"|(?<![\w@./:\\$])\w{3,40}+(?![\w(]|[./:@]\w)",
+    r"|(?<![\w@./:\\$])\w{3,40}+(?:#\d{4})?(?![\w(]|[./:@]\w)",
     re.M,
 )
+# what may stand behind a name: an address, pronouns
+BESIDE_NAME = re.compile(r"\s*<[^<>]*@[^<>]*>\s*$|\s*\([^()]*\)\s*$")
 # a nick that is no word: with a digit, an underline, or a capital letter after a small one
 NO_WORD = re.compile(r"[\d_]|[^\W\d_A-Z][A-Z]")
 # what may stand between the words of a name
@@ -77,6 +79,19 @@ AFTER_NAME = re.compile(r"['’]s?(?!\w)|[.:](?!\S)|(?![\w(./:@'’-]| [A-Z(])")
 BEFORE_SIGNATURE = re.compile(
     r"\b(?:regards|cheers|wishes|helps|ciao|sincerely|yours|cu)[,.!]? $|\s--?$", re.I
 )
+
+
+def bare_name(name: str) -> str:
+    """Return a name without what people and programs write around it.
+
+    ``"Doe, Jane" <jane@example.org>``, ``@JaneDoe`` and ``Jane Doe (she/her)`` hold a name as well.
+
+    Parameters
+    ----------
+    name : str
+        of an author, as a source writes it
+    """
+    return BESIDE_NAME.sub("", name).strip(" \"'").removeprefix("@")
 
 
 def words_of_names(people: Iterable[str], salutations: Counter) -> dict[str, tuple[str, ...]]:

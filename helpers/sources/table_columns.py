@@ -167,11 +167,14 @@ def author_of(record: dict, file_columns: list[str]) -> str:
 def value_text(value: object) -> str | None:
     """Return a value as text, None where it is neither text, truth value nor finite number.
 
-    Of a list of strings and of objects with a "text" these are joined. Bytes that are not UTF-8 are
+    Of a list of strings and of objects with a "text" these are joined, by blanks where none of them
+    begins or ends with one. Bytes that are not UTF-8 are
     read as cp1252.
     """
     if isinstance(value, list):
-        value = "".join([_piece_text(piece) for piece in value])
+        pieces = [_piece_text(piece) for piece in value]
+        are_words = all(piece == piece.strip() for piece in pieces)
+        value = (" " if are_words else "").join(pieces)
     if isinstance(value, bytes):
         value = value.decode("utf-8", "cp1252")
     if isinstance(value, str):

@@ -405,6 +405,31 @@ def test_topics_hold_no_names_with_pseudonyms(tmp_path, outputs):
     assert posts.text.str.startswith("something that @user says").all()
 
 
+@pytest.mark.parametrize(
+    ("author", "name"),
+    [
+        ("Cunigunde Wombacher <cw@example.org>", "Cunigunde Wombacher"),
+        ('"Wombacher, Cunigunde" <cw@example.org>', "Wombacher"),
+        ("@GundulaTschirnhaus", "GundulaTschirnhaus"),
+        ("Isolde Rumpelmayr (she/her)", "Isolde Rumpelmayr"),
+        ("Rumpelmayr#1234", "Rumpelmayr#1234"),
+    ],
+)
+def test_names_within_other_words_of_an_author_are_masked(tmp_path, outputs, author, name):
+    texts = [f"I think {name} explained this well, number {number}" for number in range(4)]
+    rows = [
+        {"author": "ann", "time": TIME, "topic": f"DM with {name}", "text": text} for text in texts
+    ]
+    rows.append({"author": author, "time": TIME, "topic": "tea", "text": "so I said this much"})
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(lines_of(rows))
+    collect(paths.Run("forms"), CollectConfig(source="table", location=[str(folder)]))
+    posts = pq.read_table(outputs / "forms" / "posts.parquet").to_pandas()
+    held = [*posts.text, *posts.topic]
+    assert not any(word in text for text in held for word in name.split())
+
+
 def test_parts_that_are_gone_leave_no_names(tmp_path, outputs):
     run = paths.Run("shared")
     config = config_of(table, tmp_path / "in")

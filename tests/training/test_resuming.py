@@ -49,9 +49,7 @@ class TestResuming:
                 tiny.train(
                     tmp_path / "killed", config, loss="arcface", draw=dies_at(step, tiny.draw)
                 )
-        second_loss = make_loss(
-            "arcface", 40, 16, seed=5
-        )  # starts elsewhere: all must come from the file
+        second_loss = make_loss("arcface", 40, 16)  # starts elsewhere: all must come from the file
         tiny.train(tmp_path / "killed", config, encoder=tiny.encoder(seed=8), loss=second_loss)
         assert tiny.drawn == list(range(10, 30))
         assert equal(tmp_path / "whole", tmp_path / "killed")

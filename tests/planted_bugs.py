@@ -243,6 +243,12 @@ BUGS = [
         "np.maximum(np.mean(likeness, 0) - UNLIKE, 0)",
     ),
     Bug(
+        "accounts/scoring.py",
+        "accounts/test_gallery.py",
+        "return of_unlike + DOUBT_OF_OUTSIDERS * are_both",
+        "return of_unlike + DOUBT_OF_OUTSIDERS * ~are_both",
+    ),
+    Bug(
         "accounts/unjudged.py",
         "accounts/test_unjudged.py",
         "if count < max(2, MIN_SECOND_SHARE * len(long_enough)):",

@@ -26,7 +26,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import median_abs_deviation
 
 from ..cleaning.authors import (
     author_name,
@@ -87,11 +86,6 @@ UNREADABLE_SHARE = 0.2  # a larger share is too large whatever the others write
 # An account whose words are those of others: its similarity to all of them, by TF-IDF word, is at
 # least this share of the median account's. Generated texts have at most .09, English ones .16.
 MIN_WORD_SIMILARITY = 0.1
-# An account that writes as others here do: its mean similarity to all of them is at most so many
-# standard deviations (of a normal distribution with their median and median deviation) below the
-# median account's. Two bloggers in a chat have -3.6 to -5.7; of 698 accounts of five communities
-# about 1% are as low.
-MIN_LIKENESS = -3.5
 # Marks of cleaning, what they stand for, and the share of an account's tokens that is usual. A pair
 # gains as much by 2% of them as by 6% where nobody else has any.
 MASKED = {
@@ -110,7 +104,6 @@ WRITES = "writes"  # a language: its letters are read all the same
 UNREADABLE = "letters or signs that the encoder does not know"
 UNCHECKED = "for which no probability was checked"
 STRANGE_WORDS = "hardly a word that others here use"
-OUTSIDER = f"{WRITES} unlike all others here"
 COLUMNS = ["account", "posts", "reason", "detail"]
 SET_ASIDE = "set aside"  # the state of such an account
 BOTS = "accounts_of_bots"
@@ -302,8 +295,8 @@ def reading_problems(
 
     Its language must be one that the calibration of the gallery has seen, or too little is written
     to tell; its letters must be known to the encoder, or as rarely unknown as those of others; and
-    in a gallery that normalises, it must be about as like the others as these are, some of its
-    words must be theirs, and not far more of it masked than of others.
+    in a gallery that normalises, some of its words must be those of others, and not far more of it
+    masked than of others.
 
     Parameters
     ----------
@@ -328,7 +321,6 @@ def reading_problems(
     problems = np.full(len(samples), "", object)
     if gallery.normalised:
         problems = _masked_problems(gallery, samples)
-        problems[_is_outsider(gallery, samples, own_column)] = OUTSIDER
         problems[_is_stranger(gallery, samples, own_column)] = STRANGE_WORDS
     for row, language in enumerate(languages):
         is_unchecked = language not in gallery.use.languages
@@ -385,21 +377,6 @@ def _masked_problems(gallery, samples):
         limit = max(MAX_MASKED_RATIO * np.quantile(of_targets, 0.9), usual_share)
         problems[token_shares(samples, pieces == mark) > limit] = f"far more {words} than others"
     return problems
-
-
-def _is_outsider(gallery, samples, own_column):
-    """Tell which samples are far less like the targets than these are like each other, (N,) bool.
-
-    Two people of another place or kind of text are alike beside all others, whoever they are.
-    """
-    targets = gallery.encoder.vectors(gallery.targets, embeddings=gallery.embeddings)
-    rows = gallery.encoder.vectors(samples, embeddings=gallery.embeddings)
-    of_targets = (targets @ targets.sum(0) - 1) / (len(targets) - 1)
-    is_target = own_column >= 0
-    of_own = (rows * targets[own_column]).sum(1) * is_target
-    of_samples = (rows @ targets.sum(0) - of_own) / (len(targets) - is_target)
-    spread = median_abs_deviation(of_targets, scale="normal")
-    return of_samples - np.median(of_targets) < MIN_LIKENESS * spread
 
 
 def _is_stranger(gallery, samples, own_column):

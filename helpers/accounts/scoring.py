@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
-from scipy.stats import median_abs_deviation
 
 from ..evaluation.calibration import Calibration
 from ..evaluation.matching import MatchConfig, estimate_overlap, sinkhorn
@@ -311,6 +310,8 @@ def doubt(gallery, queries: Samples, pairs: np.ndarray | None = None) -> np.ndar
 
 def _are_outsiders(gallery, queries):
     """Tell which queries (Q,) and which targets (T,) are far less like the targets than these."""
+    from scipy.stats import median_abs_deviation  # takes long to import
+
     targets = gallery.encoder.vectors(gallery.targets, embeddings=gallery.embeddings)
     compared = targets[:: -(-len(targets) // COMPARED)]
     rows = gallery.encoder.vectors(queries, embeddings=gallery.embeddings)

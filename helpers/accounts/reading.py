@@ -234,18 +234,18 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     kept = np.where(is_bridge | (in_form > 0), 0, spread.posts_per_author())
     by_persons = Samples(spread, spread.author_offsets[:-1], kept, np.arange(spread.authors))
     persons = in_memory(by_persons).store
-    store, dropped_tokens = without_passages(persons, encoder.kinds)
-    store = without_frames(store, encoder.kinds)
+    without_copies, dropped_tokens = without_passages(persons, encoder.kinds)
+    store = without_frames(without_copies, encoder.kinds)
     with_own_posts = _count_readable(store, encoder)
 
     names = np.asarray(whole_store.author_names(), object)
     unread = (location, columns["author"], texts_path, names, pseudonymise)
-    set_aside = [
+    of_reasons = [
         accounts_without_posts(*unread),
         set_aside_rows(names[count < MIN_POSTS], count[count < MIN_POSTS], FEW),
         _rows_without_own_words(names[accounts], spread, store, in_form, is_bridge),
     ]
-    set_aside = pd.concat(set_aside, ignore_index=True)
+    set_aside = pd.concat(of_reasons, ignore_index=True)
     card = card | {
         "accounts": with_own_posts,
         "columns": columns,
@@ -253,13 +253,19 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
         "share_in_shared_passages": dropped_tokens / max(len(persons.tokens), 1),
         "posts_of_shared_passages": persons.posts - store.posts,
     }
-    hours = has_hours(columns, whole_store)
-    if columns["time"] is not None and not hours:
-        print(NO_HOURS)
+    hours = _say_hours(columns, whole_store)
     partly_read = _partly_read(names[accounts], kept, store.posts_per_author())
     return OwnPosts(
         store, names[accounts], hours, card, texts_path, set_aside, partly_read, encoder
     )
+
+
+def _say_hours(columns, store):
+    """Return whether the times of posts have hours; say so where they have none."""
+    hours = has_hours(columns, store)
+    if columns["time"] is not None and not hours:
+        print(NO_HOURS)
+    return hours
 
 
 def _partly_read(names, written, left):

@@ -233,20 +233,20 @@ BUGS = [
     Bug(
         "accounts/gallery.py",
         "accounts/test_gallery.py",
-        "np.minimum(written, log_ratio + HABIT_MARGIN)",
-        "np.maximum(written, log_ratio + HABIT_MARGIN)",
+        "np.minimum(written, plain + HABIT_MARGIN)",
+        "np.maximum(written, plain + HABIT_MARGIN)",
     ),
     Bug(
         "accounts/scoring.py",
         "accounts/test_gallery.py",
-        "np.maximum(-np.mean(likeness, 0) - UNLIKE, 0)",
-        "np.maximum(np.mean(likeness, 0) - UNLIKE, 0)",
+        "np.minimum(mean_likeness - UNLIKE, 0)",
+        "np.maximum(mean_likeness - UNLIKE, 0)",
     ),
     Bug(
         "accounts/scoring.py",
         "accounts/test_gallery.py",
-        "return of_unlike + DOUBT_OF_OUTSIDERS * are_both",
-        "return of_unlike + DOUBT_OF_OUTSIDERS * ~are_both",
+        "return term - DOUBT_OF_OUTSIDERS * are_both",
+        "return term - DOUBT_OF_OUTSIDERS * ~are_both",
     ),
     Bug(
         "accounts/unjudged.py",

@@ -97,22 +97,26 @@ def answer_files(options: Namespace) -> None:
     is_shown = pairs.state.isin([LINKED, LIKELY])
     if question.accounts:
         is_shown = pairs[SIDES].isin(answer.queries).any(axis=1)
-    print(f"\n{table(page.printable_names(pairs[is_shown]))}\n{CARE}\n")
+    shown = page.printable_names(pairs[is_shown])
+    print(f"\n{table(shown, answer.costs.min_probability)}\n{CARE}\n")
     print(f"page: {paths.display_path(report)}")
 
 
-def table(pairs: pd.DataFrame) -> str:
+def table(pairs: pd.DataFrame, threshold: float) -> str:
     """Return pairs as a table of MAX_ROWS rows at most.
 
     Parameters
     ----------
     pairs : DataFrame
         PRINTED_COLUMNS, with the names to show
+    threshold : float
+        the least probability of a link
     """
     if pairs.empty:
         return "No pair is linked or likely."
     rows = pairs.head(MAX_ROWS)[PRINTED_COLUMNS]
-    lines = rows.assign(probability=rows.probability.map(page.percent)).to_string(index=False)
+    probabilities = [page.percent(probability, threshold) for probability in rows.probability]
+    lines = rows.assign(probability=probabilities).to_string(index=False)
     if len(pairs) > len(rows):
         lines += f"\n... and {len(pairs) - len(rows):,} more"
     return lines

@@ -59,6 +59,7 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
         header, *rows = list(csv_rows(path, broken_rows)) or [[]]
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    header = [column.strip().lower() for column in header]
     missing = [column for column in NEEDED if column not in header]
     if missing:
         raise ValueError(

@@ -27,11 +27,8 @@ from ..encoders.stream import StreamConfig, build_stream_encoder
 from ..evaluation.models import Embeddings, GalleryTfidf, Model
 from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples
-from .samples import MAX_TOKENS, Posts, samples_of, texts_of, token_kinds, without_phrases
-from .scoring import (
-    ScoringConfig,
-    fit_own_scoring,
-)
+from .samples import MAX_TOKENS, Posts, samples_of, texts_of, thinned, token_kinds, without_phrases
+from .scoring import DOUBT_POSTS, ScoringConfig, fit_own_scoring
 from .unjudged import ENGLISH, languages_of
 
 APOSTROPHES = re.compile("['’]")
@@ -146,7 +143,13 @@ class AuthorEncoder:
         tokenizers.save_tokenizer(self.tokenizer, folder)
 
     def calibrated_by(
-        self, scores: np.ndarray, first: Samples, last: Samples, rows: np.ndarray, hours: bool
+        self,
+        scores: np.ndarray,
+        first: Samples,
+        last: Samples,
+        rows: np.ndarray,
+        hours: bool,
+        languages: Sequence[str] | None = None,
     ) -> "AuthorEncoder":
         """Return a copy whose calibration for galleries is fitted on scores of halves of accounts.
 
@@ -154,10 +157,13 @@ class AuthorEncoder:
         ----------
         scores, first, last, rows : as :func:`helpers.accounts.scoring.fit_own_scoring` takes them
         hours : whether times are known; chooses the use that is calibrated
+        languages : of all of ``last``, if they are known
         """
+        if languages is None:
+            languages = languages_of(last, self.tokenizer)
         use = self.use(True, hours)
         fitted = fit_own_scoring(self.uses[use], scores, first, last, rows)
-        counts = Counter(languages_of(last[rows], self.tokenizer))
+        counts = Counter(np.array(languages, object)[rows].tolist())
         fitted_languages = [name for name, count in counts.items() if count >= ENOUGH]
         seen = tuple(sorted({ENGLISH, *fitted_languages}))
         uses = self.uses | {use: replace(fitted, languages=seen)}
@@ -214,13 +220,14 @@ class AuthorEncoder:
     def in_plain_words(self, samples: Samples) -> Samples:
         """Return samples whose posts are in lower case, without punctuation and without phrases.
 
-        A post of which nothing would be left stays as it is.
+        Of each, DOUBT_POSTS posts at most are taken, evenly spread over its time. A post of which
+        nothing would be left stays as it is.
 
         Parameters
         ----------
         samples : N samples
         """
-        own = without_phrases(samples, self.kinds)
+        own = without_phrases(thinned(samples, DOUBT_POSTS), self.kinds)
         texts = texts_of(own.store, np.arange(own.store.posts), self.tokenizer)
         tokens = self.tokenizer.encode([_in_plain_words(text) or text for text in texts])
         store = replace(

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 
 from ..evaluation.calibration import estimate_prior
 from ..evaluation.detection import DetectionCosts
-from ..evaluation.models import Embeddings, Gallery, Member
+from ..evaluation.models import Embeddings
 from ..evaluation.scores import reference_targets
 from ..tokens.batch import Samples
 from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
@@ -23,7 +23,7 @@ from .samples import (
     without_frames,
     without_passages,
 )
-from .scoring import doubt, likeliest, log_mean_ratio, posterior
+from .scoring import DOUBT_POSTS, likeliest, likeness_term, log_mean_ratio, posterior
 from .unjudged import MIN_POSTS_TO_JUDGE, languages_of, reading_problems
 
 NOBODY = "nobody of these"
@@ -167,19 +167,12 @@ class AccountGallery:
         return np.unique(passage_hashes(in_memory(self.targets).store, self.encoder.kinds))
 
     @cached_property
-    def words(self) -> Gallery:
-        """The TF-IDF of words that is fitted on the targets, and their rows."""
-        encoder = self.encoder.encoders["tfidf_word"]
-        member = Member("tfidf_word", encoder, "none", embeddings=self.embeddings)
-        return member.gallery(self.targets, MAX_TOKENS)
-
-    @cached_property
     def problems(self) -> np.ndarray:
         """Why no probability holds for a target, (T,) object; "" where one does.
 
         See :func:`helpers.accounts.unjudged.reading_problems`.
         """
-        return reading_problems(self, self.targets, np.arange(len(self)), self.languages)
+        return reading_problems(self, self.targets, self.languages)
 
     @cached_property
     def languages(self) -> list[str]:
@@ -228,7 +221,7 @@ class AccountGallery:
         """
         lowest, highest = self.use.bounds(self.reference_count)
         log_ratios = self._log_ratios(scores, queries.count[:, None], self.targets.count)
-        return (log_ratios.clip(max=highest) - doubt(self, queries)).clip(lowest)
+        return (log_ratios.clip(max=highest) + likeness_term(self, queries)).clip(lowest, highest)
 
     def log_odds(self, queries: Samples, pairs: np.ndarray | None = None) -> np.ndarray:
         """Return the log-odds of queries that are no targets, each of whom has one.
@@ -249,16 +242,16 @@ class AccountGallery:
             target_posts = target_posts[pairs[:, 1]]
         scores = self.scores(queries, pairs=pairs)
         log_ratios = self._log_ratios(scores, query_posts, target_posts)
-        return log_ratios - doubt(self, queries, pairs) - np.log(len(self))
+        return log_ratios + likeness_term(self, queries, pairs) - np.log(len(self))
 
     def _log_ratios(self, scores, query_posts, target_posts):
         """Return ratios without bounds, at most HABIT_MARGIN above those in plain words."""
-        posts = (query_posts, target_posts)
-        written, *plain = (
-            self.use.log_ratio(of_version, *posts, self.reference_count) for of_version in scores
-        )
-        for log_ratio in plain:
-            written = np.minimum(written, log_ratio + HABIT_MARGIN)
+        as_written, *in_plain_words = scores
+        written = self.use.log_ratio(as_written, query_posts, target_posts, self.reference_count)
+        posts = [np.minimum(count, DOUBT_POSTS) for count in (query_posts, target_posts)]
+        for of_version in in_plain_words:
+            plain = self.use.log_ratio(of_version, *posts, self.reference_count)
+            written = np.minimum(written, plain + HABIT_MARGIN)
         return written
 
     def highest_probability(self, costs: DetectionCosts) -> float:
@@ -289,7 +282,7 @@ class AccountGallery:
             problems = self.problems[own_column]
         else:
             languages = languages_of(queries, self.encoder.tokenizer)
-            problems = reading_problems(self, queries, own_column, languages)
+            problems = reading_problems(self, queries, languages)
 
         is_target = own_column >= 0
         llr[np.flatnonzero(is_target), own_column[is_target]] = NOT_COMPARED

@@ -62,19 +62,26 @@ ACCOUNT_COLUMNS = "account posts state language problem nobody".split()
 TEXTS = ("headline", "read", "asked", "assumed", "fitted_on", "judgement", "sentences")
 
 
-def percent(probability: float) -> str:
-    """Return a probability as text; none is rounded to certainty or impossibility.
+def percent(probability: float, limit: float = 1.0) -> str:
+    """Return a probability as text; none is rounded to certainty, impossibility or a limit.
 
     Parameters
     ----------
     probability : float
-        between 0 and 1
+        between 0 and 1, or NaN for none
+    limit : float
+        a lower probability that would have the same text is "just under" it
     """
+    if np.isnan(probability):
+        return "none"
     if probability > 0.995:
         return "over 99%"
     if probability < 0.005:
         return "under 1%"
-    return f"{probability:.0%}"
+    text = f"{probability:.0%}"
+    if probability < limit and text == f"{limit:.0%}":
+        return f"just under {text}"
+    return text
 
 
 @cache

@@ -70,7 +70,7 @@ USUAL_NAMES = {
         "author account user username user_name screen_name handle nick nickname sender "
         "from_id from author_id user_id name by poster member"
     ),
-    "text": "text message body content comment post msg tweet selftext posting",
+    "text": "text full_text message body content comment post msg tweet selftext posting",
     "time": (
         "time date_unixtime date timestamp created_at created created_utc datetime sent written "
         "posted published when ts post_time post_date created_time"

@@ -240,8 +240,6 @@ def spread_posts(
 ) -> Samples:
     """Return one sample per account: its posts, or so many of them, evenly spread over its time.
 
-    The posts are copied to memory where an account has more.
-
     Parameters
     ----------
     store : TokenStore
@@ -254,15 +252,31 @@ def spread_posts(
     count = store.posts_per_author()
     if accounts is None:
         accounts = np.flatnonzero(count >= MIN_POSTS)
-    first = store.author_offsets[accounts]
-    count = count[accounts]
+    whole = Samples(store, store.author_offsets[accounts], count[accounts], accounts)
+    return thinned(whole, posts)
+
+
+def thinned(samples: Samples, posts: int) -> Samples:
+    """Return so many posts of each sample at most, evenly spread over it.
+
+    The posts are copied to memory where a sample has more.
+
+    Parameters
+    ----------
+    samples : Samples
+        N samples
+    posts : int
+        maximum number of posts of each
+    """
+    count = samples.count
     if (count <= posts).all():
-        return Samples(store, first, count, accounts)
+        return samples
     kept = np.minimum(count, posts)
     number, offsets = concat_ranges(np.zeros_like(kept), kept)
     spacing = (count - 1) / np.maximum(kept - 1, 1)
     place = np.rint(number * np.repeat(spacing, kept)).astype(np.int64)
-    return Samples.of_lists(store, np.repeat(first, kept) + place, offsets, accounts)
+    rows = np.repeat(samples.first, kept) + place
+    return Samples.of_lists(samples.store, rows, offsets, samples.authors)
 
 
 def halves(

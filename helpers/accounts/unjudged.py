@@ -5,7 +5,8 @@ nobody, such as "[deleted]", are no accounts. Of others no probability holds, be
 cannot read them as it should.
 
 Two people whose letters it does not know look alike to it, and unlike all others. So do two whose
-posts hold hardly a word that others use: another language, one emoji, base64. Limits were chosen so
+posts hold hardly the words that others use: another language, one emoji, base64, texts from which a
+program has taken the stop words. Limits were chosen so
 that all generated kinds of such texts are found; of 492 test accounts of the run ``open`` (draw
 4) they set 2 aside, of 3,131 bloggers 41, most of whom write in such letters or languages.
 
@@ -36,13 +37,10 @@ from ..cleaning.authors import (
 )
 from ..cleaning.text import is_bot
 from ..corpus.shared_texts import authors_of_texts
-from ..encoders.base import embed
-from ..evaluation.scores import as_rows
 from ..sources.table import author_names
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .samples import (
-    MAX_TOKENS,
     MIN_POSTS,
     PASSAGE_TOKENS,
     are_repeated,
@@ -83,9 +81,15 @@ NAMES = dict(pd.read_csv(Path(__file__).parent / "languages.csv", keep_default_n
 # 3% get a likelihood ratio that is e**3 times too high, with 8% one that links them.
 MAX_UNKNOWN_SHARE = 0.03
 UNREADABLE_SHARE = 0.2  # a larger share is too large whatever the others write
-# An account whose words are those of others: its similarity to all of them, by TF-IDF word, is at
-# least this share of the median account's. Generated texts have at most .09, English ones .16.
-MIN_WORD_SIMILARITY = 0.1
+# An account's words are those of others if the most usual words of all are at least this share as
+# frequent in them as in those of the median account. Texts without stop words, without vowels or
+# with digits for letters have at most .5 in nearly all accounts of five communities; of English
+# accounts 1 in 200 has less.
+USUAL_WORDS = 100
+MIN_USUAL_RATIO = 0.5
+WHOLE_WORD = r" [^\W\d_]{2,}"  # a token, in lower case; it begins with a blank
+LETTERS = r" ?[^\W\d_]"  # with which a token begins
+LEAST_LETTERS = 1e-3  # share of the tokens that begin with letters, to divide by
 # Marks of cleaning, what they stand for, and the share of an account's tokens that is usual. A pair
 # gains as much by 2% of them as by 6% where nobody else has any.
 MASKED = {
@@ -103,7 +107,7 @@ MIN_TOKENS_TO_JUDGE = 100  # in all posts of an account that are read
 WRITES = "writes"  # a language: its letters are read all the same
 UNREADABLE = "letters or signs that the encoder does not know"
 UNCHECKED = "for which no probability was checked"
-STRANGE_WORDS = "hardly a word that others here use"
+STRANGE_WORDS = "far fewer of the usual words (the, and, you ...) than others here"
 COLUMNS = ["account", "posts", "reason", "detail"]
 SET_ASIDE = "set aside"  # the state of such an account
 BOTS = "accounts_of_bots"
@@ -288,15 +292,13 @@ def _count_posts_in_form(store, kinds):
     return np.where(counts > store.posts_per_author() / 2, counts, 0)
 
 
-def reading_problems(
-    gallery, samples: Samples, own_column: np.ndarray, languages: list[str]
-) -> np.ndarray:
+def reading_problems(gallery, samples: Samples, languages: list[str]) -> np.ndarray:
     """Return for each sample why no probability holds for it, "" where one does.
 
     Its language must be one that the calibration of the gallery has seen, or too little is written
     to tell; its letters must be known to the encoder, or as rarely unknown as those of others; and
-    in a gallery that normalises, some of its words must be those of others, and not far more of it
-    masked than of others.
+    in a gallery that normalises, it must hold the usual words, and not far more of it be masked
+    than of others.
 
     Parameters
     ----------
@@ -304,8 +306,6 @@ def reading_problems(
         with whose targets the samples are compared
     samples : Samples
         N samples
-    own_column : (N,) int
-        for each sample its number among the targets, -1 if it is none of them
     languages : list of str
         result of :func:`languages_of` for the samples
 
@@ -321,7 +321,7 @@ def reading_problems(
     problems = np.full(len(samples), "", object)
     if gallery.normalised:
         problems = _masked_problems(gallery, samples)
-        problems[_is_stranger(gallery, samples, own_column)] = STRANGE_WORDS
+        problems[_is_stranger(gallery, samples)] = STRANGE_WORDS
     for row, language in enumerate(languages):
         is_unchecked = language not in gallery.use.languages
         if is_unchecked and language != UNSURE:
@@ -379,23 +379,23 @@ def _masked_problems(gallery, samples):
     return problems
 
 
-def _is_stranger(gallery, samples, own_column):
-    """Tell which samples hardly share a word with the targets, (N,) bool."""
-    targets = gallery.words.rows
-    columns = np.arange(len(gallery))
-    median = np.median(_similarity_to_others(targets, targets, columns))
-    rows = targets[own_column]
-    if (own_column < 0).any():
-        rows = as_rows(embed(gallery.words.encoder, samples, MAX_TOKENS))
-    return _similarity_to_others(rows, targets, own_column) < MIN_WORD_SIMILARITY * median
+def _is_stranger(gallery, samples):
+    """Tell which samples hold far fewer of the most usual words than the targets, (N,) bool."""
+    pieces = pd.Series(gallery.encoder.tokenizer.pieces).str.lower()
+    of_letters = pieces.str.match(LETTERS).to_numpy()
+    words = pieces.where(pieces.str.fullmatch(WHOLE_WORD))
+    counts = pd.Series(np.bincount(gallery.targets.store.tokens, minlength=len(pieces)))
+    usual_words = counts.groupby(words).sum().nlargest(USUAL_WORDS).index
+    is_usual = words.isin(usual_words).to_numpy()
+    shares_of_targets = _usual_shares(gallery.targets, is_usual, of_letters)
+    limit = MIN_USUAL_RATIO * np.median(shares_of_targets)
+    return _usual_shares(samples, is_usual, of_letters) < limit
 
 
-def _similarity_to_others(rows, targets, own_column):
-    """Return the mean similarity of sparse rows (N, D) to all targets (T, D) but their own."""
-    is_target = own_column >= 0
-    of_all = np.asarray(rows @ targets.sum(0).T).ravel()
-    of_own = np.asarray(rows.multiply(targets[own_column]).sum(1)).ravel()
-    return (of_all - is_target * of_own) / np.maximum(targets.shape[0] - is_target, 1)
+def _usual_shares(samples, is_usual, of_letters):
+    """Return the share of usual words among the tokens of letters of each sample, (N,)."""
+    shares_of_letters = token_shares(samples, of_letters)
+    return token_shares(samples, is_usual) / np.maximum(shares_of_letters, LEAST_LETTERS)
 
 
 def set_aside_rows(

@@ -123,8 +123,9 @@ def choose_calibration(
 
 def _calibrated(gallery, older, scores, rows):
     """Return the gallery with a calibration that is fitted on some of the accounts."""
-    targets = gallery.targets
-    encoder = gallery.encoder.calibrated_by(scores[0], older, targets, rows, gallery.hours)
+    encoder = gallery.encoder.calibrated_by(
+        scores[0], older, gallery.targets, rows, gallery.hours, gallery.languages
+    )
     return replace(gallery, encoder=encoder)
 
 

@@ -35,11 +35,12 @@ MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\((?:https?://|/|#)[^\s()]{
 HOME = re.compile(
     r"(?<=[\\/]Users[\\/])[\w.-]{2,40}(?: [A-Z][\w-]{1,30}(?=[\\/]))?|(?<=/home/)[\w.-]{2,40}"
 )
-# "@**Jane Doe**" (Zulip), "@jane", "@491701234567" (WhatsApp), "@" before a number that is masked,
-# "/u/jane" (Reddit). It begins with a literal as INLINE_CODE does
+# "@**Jane Doe**" (Zulip), "@jane", "@jane.doe", "@491701234567" (WhatsApp), "@" before a number
+# that is masked, "/u/jane" (Reddit). It begins with a literal as INLINE_CODE does
 MENTION = re.compile(
     r"@(?:_?\*\*[^*\n]{1,200}\*\*"
-    r"|(?<![\w@/.]@)(?:(?!(?:url|email|user|code|self)(?!\w))[A-Za-z_][\w-]{1,38}+"
+    r"|(?<![\w@/.]@)(?:"
+    r"(?!(?:url|email|user|code|self)(?!\w))[^\W\d][\w-]{1,38}+(?:\.[a-z][\w-]{1,38}+)?+"
     r"|\+?\d{7,15}+(?!\w)|\0@user(?=\0)))"
     r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])"
 )

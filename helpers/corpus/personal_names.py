@@ -10,6 +10,7 @@ the corpus has.
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -53,13 +54,15 @@ FULL_NAME = re.compile(r"[^\d_@/]+[\s,][^\d_@/]+")
 # hi" or "jane: hi"; or any word that is no part of a path, an address or a call
 NICK = re.compile(
     r"^(?P<first><[^\s<>]{2,40}>|\[[^\s\[\]]{2,40}\]|\*\*[^\s*]{2,40}\*\*|[^\s<>:]{2,40}(?=: ))"
-    r"|(?<![\w@./:\\$])\w{3,40}+(?:#\d{4})?(?![\w(]|[./:@]\w)",
+    r"|(?<![\w@./:\\$])@?\w[\w.+-]{1,43}+(?:#\d{4})?(?![\w(]|[/:@]\w)",
     re.M,
 )
+NUMBER = re.compile(r"#\d{4}$")  # behind a name of Discord
+PART = re.compile(r"[^<>\[\]*-]+")  # of a word with hyphens
 # what may stand behind a name: an address, pronouns
 BESIDE_NAME = re.compile(r"\s*<[^<>]*@[^<>]*>\s*$|\s*\([^()]*\)\s*$")
-# a nick that is no word: with a digit, an underline, or a capital letter after a small one
-NO_WORD = re.compile(r"[\d_]|[^\W\d_A-Z][A-Z]")
+# a nick that is no word: with a digit, an underline, a dot, or a capital letter after a small one
+NO_WORD = re.compile(r"[\d_.+]|[^\W\d_A-Z][A-Z]")
 # what may stand between the words of a name
 NAME_GAPS = {" ", ". ", ".", "-", ", ", "' "}
 # a hyphen beside the blank that stands for a name
@@ -124,7 +127,7 @@ def nicks_of(people: Iterable[str]) -> dict[str, bool]:
 
 
 def mask_nicks(nicks: dict[str, bool], text: str) -> str:
-    """Return a text with ``@user`` for nicks that begin a line, and for those that are no words.
+    """Return a text with ``@user`` for nicks after "@" or at a line's start, or that are no words.
 
     Parameters
     ----------
@@ -133,15 +136,23 @@ def mask_nicks(nicks: dict[str, bool], text: str) -> str:
     text : str
         A post, or a topic.
     """
+    return NICK.sub(partial(_masked_nick, nicks), text)
 
-    def masked(match):
-        nick = match[0].strip("<>[]*")
-        is_no_word = nicks.get(nick.lower())
-        if is_no_word or (match["first"] and is_no_word is not None):
-            return match[0].replace(nick, "@user")
-        return match[0]
 
-    return NICK.sub(masked, text)
+def _masked_nick(nicks, match):
+    """Return what takes the place of a match of NICK."""
+    word = match[0].strip("<>[]*").rstrip(".-")
+    for name in (word, NUMBER.sub("", word)):
+        is_no_word = nicks.get(name.removeprefix("@").lower())
+        is_written_as_nick = match["first"] or name.startswith("@")
+        if is_no_word or (is_written_as_nick and is_no_word is not None):
+            return match[0].replace(word, "@user")
+    return PART.sub(partial(_masked_part, nicks), match[0])
+
+
+def _masked_part(nicks, match):
+    """Return what takes the place of a part of a word, as in "dm-jane7" or "jane7-san"."""
+    return "@user" if nicks.get(match[0].lower()) else match[0]
 
 
 def count_letter_case(

@@ -2,7 +2,9 @@
 
 A posts table holds each text once, so who posted only copies is not in it. This is found out from
 the parts of a corpus before they are merged. Texts are the same where their words are, whatever
-case, marks and white space are.
+case, marks and white space are. So are, mostly, those to which some words are added, as "EDIT:
+thanks all": a text is told by one of its runs of RUN_WORDS words, that with the lowest hash, which
+a few words more at its start or end seldom change.
 """
 
 from pathlib import Path
@@ -13,6 +15,7 @@ from duckdb import DuckDBPyConnection
 
 from ..core.artifacts import atomic_write, write_checksum
 
+RUN_WORDS = 10  # a text of fewer words is told by all of them
 MIN_TEXT_CHARS = 20  # of the words of a text; shorter ones are what everybody says
 MAX_TEXT_AUTHORS = 20  # a text of more authors is a phrase or a form; it bounds the pairs, too
 MIN_TEXTS = 3  # different texts that both authors of a pair posted
@@ -20,6 +23,10 @@ MIN_TEXTS = 3  # different texts that both authors of a pair posted
 # shares texts lies between a tenth and a half.
 MIN_SHARE = 0.1
 WORDS = r"trim(regexp_replace(lower(text), '[^\pL\pN]+', ' ', 'g'))"  # SQL over `text`
+# SQL over `words` of the hash that tells a text; fewer words than a run are one run
+TEXT = f"""
+    list_min(list_transform(range(1, greatest(len(words) - {RUN_WORDS - 2}, 2)),
+                            lambda i: hash(words[i : i + {RUN_WORDS - 1}])))"""
 COLUMNS = "account_a account_b texts posts_a posts_b".split()
 # SQL of the pairs; {0} says which of two authors comes first
 PAIRS = f"""
@@ -39,7 +46,7 @@ PAIRS = f"""
 def write_texts(connection: DuckDBPyConnection, parts: list[Path], target: Path) -> None:
     """Write who posted which texts how often, and the checksum of the file.
 
-    Its columns are ``author``, ``text``, a hash of the words or null for a short text, and
+    Its columns are ``author``, ``text``, a hash that tells it or null for a short one, and
     ``posts``.
 
     Parameters
@@ -52,11 +59,11 @@ def write_texts(connection: DuckDBPyConnection, parts: list[Path], target: Path)
         of the file, which is written whole or not at all
     """
     rows = connection.read_parquet([str(part) for part in parts])
-    words = rows.project(f"author, {WORDS} AS words")
+    words = rows.project(f"author, {WORDS} AS text").project(
+        "author, length(text) AS chars, string_split(text, ' ') AS words"
+    )
     texts = words.aggregate(
-        f"""author,
-            CASE WHEN length(words) >= {MIN_TEXT_CHARS} THEN md5_number_lower(words) END AS text,
-            count(*) AS posts"""
+        f"author, CASE WHEN chars >= {MIN_TEXT_CHARS} THEN {TEXT} END AS text, count(*) AS posts"
     )
     with atomic_write(target) as partial:
         texts.order("author, text").write_parquet(str(partial))

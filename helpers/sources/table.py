@@ -189,16 +189,16 @@ def _rows(columns, path, drops):
     stem = bare_path(path).stem
     ids = RoundedIds(columns["author"])
     for record in _records(path, _needed([*columns.values(), marks]), drops):
-        yield _row(record, columns, stem, marks, ids, drops)
+        yield _row(record, columns, stem, ids, drops)
     with _readable(path):
         ids.check()
 
 
-def _row(record, columns, stem, marks, ids, drops):
+def _row(record, columns, stem, ids, drops):
     """Return the values of the post that a row is, or the reason why it is dropped.
 
-    ``stem`` is the name of the file without endings, ``ids`` its :class:`RoundedIds`, ``marks`` are
-    its columns that mark posts. A post without a topic is noted in ``drops``.
+    ``stem`` is the name of the file without endings, ``ids`` its :class:`RoundedIds`. A post
+    without a topic is noted in ``drops``.
     """
     author = author_of(record, columns["author"])
     is_rounded = ids.is_rounded(author)
@@ -219,8 +219,9 @@ def _row(record, columns, stem, marks, ids, drops):
         return "bad_time"
     if is_bot(author):
         return "bot"
-    for column in marks:
-        mark = row_mark(column, record.get(column))
+    for column, value in record.items():
+        # a column of JSON lines may begin anywhere in the file
+        mark = marks_rows(column) and row_mark(column, value)
         if mark:
             return mark
     if RETWEET.match(text):

@@ -9,6 +9,7 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -227,6 +228,7 @@ def row_mark(column: str, value: object) -> str:
     return ""
 
 
+@lru_cache(maxsize=10_000)
 def _bare_name(column):
     """Return the name of a column in lower case, letters only."""
     return re.sub(r"[\W_]+", "", column).casefold()

@@ -10,7 +10,12 @@ from helpers.accounts import gallery as gallery_module
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
 from helpers.accounts.gallery import NOBODY, UNDECIDED, UNJUDGED, AccountGallery
 from helpers.accounts.samples import halves, texts_of
-from helpers.accounts.scoring import DOUBT_OF_OUTSIDERS, doubt
+from helpers.accounts.scoring import (
+    DOUBT_OF_OUTSIDERS,
+    LIKENESS_WEIGHT,
+    MAX_LIKENESS,
+    likeness_term,
+)
 from helpers.core import paths
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import cosine
@@ -238,6 +243,7 @@ def test_a_habit_alone_links_nobody(committers, encoder, habit, monkeypatch):
     assert of_owner.target == names[0]
 
     monkeypatch.setattr("helpers.accounts.scoring.DOUBT", 0)
+    monkeypatch.setattr("helpers.accounts.scoring.LIKENESS_WEIGHT", 0)
     monkeypatch.setattr("helpers.accounts.scoring.DOUBT_OF_OUTSIDERS", 0)
     monkeypatch.setattr(gallery_module, "HABIT_MARGIN", np.inf)
     monkeypatch.setattr(gallery_module, "without_frames", lambda store, _: store)
@@ -247,17 +253,19 @@ def test_a_habit_alone_links_nobody(committers, encoder, habit, monkeypatch):
     assert ((as_written.target == names[0]) & (as_written.probability > 0.9)).any()
 
 
-def test_doubt_is_about_strangers(committers, encoder):
+def test_likeness_speaks_for_own_accounts_and_against_strangers(committers, encoder):
     older = [posts[:24] for posts in committers.values()]
     newer = [posts[24:] for posts in committers.values()]
     gallery = AccountGallery.of(encoder, older, list(committers))
-    taken = doubt(gallery, gallery.queries(newer))
-    assert (taken.diagonal() == 0).mean() > 0.8
-    of_strangers = taken[~np.eye(len(taken), dtype=bool)]
-    assert (of_strangers > 0).mean() > 0.8 and (of_strangers >= 0).all()
-    pairs = np.argwhere(taken > 5)[:20]
-    of_pairs = doubt(gallery, gallery.queries(newer), pairs)
-    np.testing.assert_allclose(of_pairs, taken[tuple(pairs.T)], atol=1e-4)
+    added = likeness_term(gallery, gallery.queries(newer))
+    assert (
+        added.diagonal() > -1
+    ).mean() > 0.8 and added.max() < LIKENESS_WEIGHT * MAX_LIKENESS + 1e-4
+    of_strangers = added[~np.eye(len(added), dtype=bool)]
+    assert (of_strangers < -1).mean() > 0.8
+    pairs = np.argwhere(added < -5)[:20]
+    of_pairs = likeness_term(gallery, gallery.queries(newer), pairs)
+    np.testing.assert_allclose(of_pairs, added[tuple(pairs.T)], atol=1e-4)
 
 
 def test_two_from_another_place_are_doubted(committers, encoder):
@@ -268,8 +276,9 @@ def test_two_from_another_place_are_doubted(committers, encoder):
     outsiders = {name: speeches.text[speeches.author == name].tolist() for name in count.index[:2]}
     everybody = {name: posts[:24] for name, posts in committers.items()} | outsiders
     gallery = AccountGallery.of(encoder, list(everybody.values()), list(everybody))
-    taken = doubt(gallery, gallery.targets)
-    assert taken[-2, -1] >= DOUBT_OF_OUTSIDERS and taken[-1, -2] >= DOUBT_OF_OUTSIDERS
+    added = likeness_term(gallery, gallery.targets)
+    highest = LIKENESS_WEIGHT * MAX_LIKENESS - DOUBT_OF_OUTSIDERS
+    assert added[-2, -1] <= highest and added[-1, -2] <= highest
     pairs = np.array([[47, 46], [46, 47], [0, 47]])
-    of_pairs = doubt(gallery, gallery.targets, pairs)
-    np.testing.assert_allclose(of_pairs, taken[tuple(pairs.T)], atol=1e-4)
+    of_pairs = likeness_term(gallery, gallery.targets, pairs)
+    np.testing.assert_allclose(of_pairs, added[tuple(pairs.T)], atol=1e-4)

@@ -140,6 +140,9 @@ def test_how_often_a_link_is_wrong_is_said_or_why_not(record):
 def test_probabilities_are_never_rounded_to_certainty():
     assert percent(0.9999) == "over 99%" and percent(0.0) == "under 1%"
     assert percent(0.851) == "85%"
+    # a likely pair is not shown with the probability that a link needs
+    assert percent(0.907, 10 / 11) == "just under 91%" and percent(0.91, 10 / 11) == "91%"
+    assert percent(float("nan")) == "none"
 
 
 def test_no_name_is_a_formula_in_a_table(answer, record, tmp_path):

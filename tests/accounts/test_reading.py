@@ -160,9 +160,9 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     fits = []
     original = type(encoder).calibrated_by
 
-    def watched(self, scores, first, last, rows, hours):
+    def watched(self, scores, first, last, rows, *about):
         fits.append(set(rows))
-        return original(self, scores, first, last, rows, hours)
+        return original(self, scores, first, last, rows, *about)
 
     monkeypatch.setattr(type(encoder), "calibrated_by", watched)
     choice = validation.choose_calibration(mine)
@@ -184,9 +184,9 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     lowest, highest = use.bounds(count)
     written, plain = (use.log_ratio(of_version[judged], *posts, count) for of_version in scores)
     ratios = np.minimum(written, plain + HABIT_MARGIN).clip(max=highest)
-    doubt = scoring.doubt(gallery, choice.older)[judged]
-    expected = (ratios - doubt).clip(lowest)
-    assert 0 < (doubt > 0).mean() < 1
+    added = scoring.likeness_term(gallery, choice.older)[judged]
+    expected = (ratios + added).clip(lowest, highest)
+    assert 0 < (added < -1).mean() < 1
     np.testing.assert_allclose(choice.ratios["own"][judged], expected, rtol=1e-5)
 
 

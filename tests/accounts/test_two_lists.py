@@ -218,13 +218,13 @@ def test_of_each_account_one_pair_is_shown(matched):
 
 def test_the_table_is_short_and_escaped(matched):
     many = pd.concat([matched.pairs] * commands.MAX_ROWS)
-    lines = commands.table(many).splitlines()
+    lines = commands.table(many, 0.9).splitlines()
     assert len(lines) == commands.MAX_ROWS + 2
     assert lines[-1] == f"... and {len(many) - commands.MAX_ROWS:,} more"
     sure = matched.pairs.head(1).assign(account_a="a\x1b[2Jb", probability=1.0)
     shown = page.printable_names(sure)
-    assert "\x1b" not in commands.table(shown) and "over 99%" in commands.table(shown)
-    assert "No pair" in commands.table(matched.pairs.head(0))
+    assert "\x1b" not in commands.table(shown, 0.9) and "over 99%" in commands.table(shown, 0.9)
+    assert "No pair" in commands.table(matched.pairs.head(0), 0.9)
 
 
 MATRICES = st.tuples(

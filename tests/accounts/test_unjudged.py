@@ -41,6 +41,9 @@ WORDS = {
     # judged, unless all is in capitals or people are mentioned in every post
     "CAPITALS": "THE OF AND TO IN THAT IT IS WAS FOR ON ARE AS WITH HIS THEY AT BE THIS HAVE FROM",
     "mentions": "the of and to in that it is was for <@U012AB3CD> are as with his they at be this",
+    "no stop words": "meeting result window river garden engine letter market paper season bridge "
+    "answer morning kitchen doctor summer village station coffee island ticket bottle",
+    "digits": "th3 0f 4nd t0 1n th4t 1t 1s w4s f0r 0n 4r3 4s w1th h1s th3y 4t b3 th1s h4v3 fr0m",
     "Latin": "et in est non ad ut cum qui quod sed si ex per aut de ac hoc enim nec esse",
 }
 
@@ -243,7 +246,7 @@ def test_a_second_language_is_named(encoder, spanish, language):
     samples = samples_of([posts, posts[::-1]], encoder.tokenizer)
     assert unjudged.languages_of(samples, encoder.tokenizer) == [language] * 2
     problems = unjudged.reading_problems(
-        AccountGallery(encoder, samples, ["a", "b"]), samples, np.arange(2), [language] * 2
+        AccountGallery(encoder, samples, ["a", "b"]), samples, [language] * 2
     )
     assert (problems[0] == "") == (spanish == 0)
 

@@ -340,12 +340,15 @@ def test_no_name_is_in_the_folder_of_the_run_while_it_is_made(
 
 
 def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
-    nicks = ["sunny", "JaneDoe", "jane_x", "7jane"]
+    nicks = ["sunny", "JaneDoe", "jane_x", "7jane", "Наталья", "李小龙", "99problems", "jane.doe"]
+    nicks += ["mary-ann7", "c++guru", "x_Dr4gon_x"]
     texts = [
         "sunny: that is a good day, thank you",
         "<sunny> said this one in the other room",
         "It was warm and sunny when I met JaneDoe.",
         "as jane_x and 7JANE wrote, see src/jane_x.py, not Xjane_x",
+        "ask @Наталья, @李小龙, <@99problems> and @sunny; see @10am and @other.thing",
+        "then jane.doe's note (mary-ann7, c++guru) by x_Dr4gon_x#1234 and jane_x-san, @jane.doe.",
         "Note: a word before a colon is no nick",
     ]
     said = [("writer", text) for text in texts]
@@ -370,6 +373,8 @@ def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
         "<@user> said this one in the other room",
         "It was warm and sunny when I met @user.",
         "as @user and @user wrote, see src/jane_x.py, not Xjane_x",
+        "ask @user, @user, <@user> and @user; see @10am and @user",
+        "then @user's note (@user, @user) by @user and @user-san, @user.",
         texts[-1],
     }
 

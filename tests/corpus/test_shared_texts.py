@@ -87,3 +87,19 @@ def test_what_everybody_says_names_nobody(written):
         rows += [(name, f"{text} stands in two accounts") for text in "abc"]
     path = written(rows, "a.parquet")
     assert shared_texts.pairs_with_same_texts(duckdb.connect(), path).empty
+
+
+def test_texts_with_some_words_more_are_the_same(written):
+    draw = random.Random(0)
+    words = [f"word{number}" for number in range(500)]
+    texts = [" ".join(draw.choices(words, k=30)) for _ in range(40)]
+    changed = [
+        *(f"Hello. {text}" for text in texts[:20]),
+        *(f"{text}, EDIT: typo" for text in texts[20:]),
+    ]
+    strangers = [" ".join(draw.choices(words, k=30)) for _ in range(40)]
+    rows = [("a", text) for text in texts] + [("b", text) for text in changed]
+    rows += [("c", text) for text in strangers]
+    pairs = shared_texts.pairs_with_same_texts(duckdb.connect(), written(rows, "a.parquet"))
+    assert pairs[["account_a", "account_b"]].to_numpy().tolist() == [["a", "b"]]
+    assert pairs.texts[0] >= 30

@@ -741,3 +741,14 @@ def test_notices_of_chat_programs_are_dropped_and_counted(tmp_path):
     path.write_text(f"{HEAD}{ROW}a,2020-01-01,t,<Media omitted>\n")
     rows, drops = read("table", path)
     assert len(rows) == 1 and drops == {"notice": 1}
+
+
+def test_a_mark_may_begin_anywhere_in_json_lines(tmp_path):
+    post = {"author": "ann", "time": 1577836800, "topic": "t", "text": "x"}
+    marked = post | {"forwarded_from": "Bo"}
+    by_program = post | {"via_bot": "@quiz"}
+    rows = [post] * 1500 + [marked, by_program]
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    kept, drops = read("table", path)
+    assert len(kept) == 1500 and drops == {"repost": 1, "marked_bot": 1}

@@ -166,7 +166,7 @@ BUGS = [
     ),
     Bug(
         "evaluation/detection.py",
-        "evaluation/test_pan_task.py",
+        "evaluation/test_verification.py",
         "below = np.cumsum(negatives, -1) - negatives / 2",
         "below = np.cumsum(negatives, -1)",
     ),

@@ -8,7 +8,6 @@ from scipy import stats
 
 from helpers.evaluation.bootstrap import (
     bootstrap_means,
-    metric_table,
     percentile_interval,
     resample_weights,
 )
@@ -52,13 +51,6 @@ def test_the_seed_draws_and_none_means_no_interval():
     assert np.isnan(interval(values, groups, 0)).all()
     low, high = percentile_interval([[0.0, np.nan], [1.0, 2.0]], 2)
     assert (low[1], high[1]) == (2, 2)
-
-
-def test_every_summary_is_one_table():
-    result = bootstrap_means({"x": np.arange(4), "y": np.arange(4) > 1}, np.arange(4), 100)
-    assert list(result.columns) == ["value", "low", "high"] and result.index.name == "metric"
-    assert result.value.to_dict() == {"x": 1.5, "y": 0.5} and (result.low < result.value).all()
-    assert metric_table({"z": 3}).loc["z"].isna().tolist() == [False, True, True]
 
 
 def test_a_statistic_without_any_value_has_no_interval():

@@ -65,15 +65,6 @@ def test_capacity_and_kinds_are_those_of_the_enumeration(seed):
     ), "all there are"
 
 
-def test_kinds_are_counted_in_words_in_the_order_of_the_published_ones():
-    texts = pd.DataFrame({"author": list("aaab"), "topic": list("xxyy")})
-    pairs = pd.DataFrame({"same": [True, False, False], "same_topic": [True, True, True]})
-    counted = count_kinds(pairs, texts)
-    assert counted.index.tolist() == list(KIND_NAMES.values())
-    assert counted.pairs.tolist() == [1, 0, 2, 0] and counted.possible.tolist() == [1, 2, 1, 2]
-    assert KINDS == list(KIND_NAMES) == published_table("tyo2021", 0).index.tolist()
-
-
 def test_all_pairs_of_every_kind_can_be_had():
     table = documents(40)
     every = enumerated(table)
@@ -97,14 +88,6 @@ def test_topics_are_balanced_where_they_can_be():
         (0, 1): 50,
         (1, 1): 50,
     }
-
-
-def test_a_rare_kind_is_found_without_trying_all():
-    table = pd.DataFrame({"author": np.arange(3000) // 2, "topic": np.arange(3000) == 7})
-    pairs = make_pairs(table, 4000, same_share=0)
-    assert pairs.same_topic.sum() == 2000, "of 2,998 across topics"
-    for kind in ((True, False), (False, False)):
-        assert len(pairs_by_kind(pairs)[kind]) == (kind == (False, False)) * 2000
 
 
 @pytest.mark.parametrize("count", [300, 10_000, 60_000])

@@ -8,8 +8,6 @@ from scipy import optimize, sparse
 
 from helpers.evaluation import models as model_module
 from helpers.evaluation.models import (
-    Embeddings,
-    GalleryTfidf,
     Member,
     Model,
     as_model,
@@ -95,22 +93,6 @@ def test_a_member_without_weight_is_not_asked():
     silent = member(7)
     model = weighted({"a": MEMBERS["a"], "silent": silent}, [1, 0])
     assert (scores(model) == scores(MEMBERS["a"])).all() and silent.calls == 0
-
-
-def test_a_model_is_made_of_plain_members():
-    tfidf = GalleryTfidf("tfidf_subword", None)
-    plain = [
-        {"name": "b", "normaliser": "s_norm", "weight": 0.25, "neighbours": None},
-        {"name": "tfidf", "normaliser": "as_norm", "weight": 0.0},
-    ]
-    embeddings = Embeddings()
-    model = Model.from_json(plain, MEMBERS | {"tfidf": tfidf}, embeddings=embeddings)
-    assert model.members[0].encoder is MEMBERS["b"] and model.members[1].encoder is tfidf
-    assert [(part.normaliser, part.weight) for part in model.members] == [
-        ("s_norm", 0.25),
-        ("as_norm", 0.0),
-    ]
-    assert all(part.embeddings is embeddings for part in model.members)
 
 
 def test_members_of_other_reference_targets_share_no_gallery():

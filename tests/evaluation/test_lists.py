@@ -18,7 +18,7 @@ from helpers.evaluation.lists import (
     match_drawn_lists,
     record_lists,
 )
-from helpers.evaluation.matching import MatchConfig, fit_match
+from helpers.evaluation.matching import fit_match
 from tests.oracles import slow_answers, slow_list_metrics
 
 
@@ -75,13 +75,6 @@ def test_a_tied_best_is_not_right_and_a_partner_that_is_no_candidate_has_the_las
     assert answers.right.tolist() == [False, True, False, False]
     assert answers.target.tolist() == [0, 1, 0, -1]
     assert answers.value.tolist() == [2, 3, 5, -np.inf]
-
-
-def test_a_query_without_candidates_is_not_right_where_there_is_one_target():
-    answers = best_answers(np.array([[-np.inf], [1.0]]), np.array([[True], [False]]))
-    assert not answers.right.any()
-    metrics = list_metrics(answers.assign(account=[0, 1]), resamples=0).value
-    assert metrics["R@1"] == 0 and metrics["A@P90"] == 0
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -203,12 +196,6 @@ def test_scores_of_lists_are_read_by_all_ways_but_alone(line):
         np.testing.assert_array_equal(found.answers[way].value, mean.answers[way].value)
         assert (found.answers[way].value != one_way.answers[way].value).any()
     np.testing.assert_array_equal(found.llr, mean.llr)
-
-
-def test_nothing_likely_is_no_share():
-    unsure = MatchConfig(slope=0.01, intercept=-5.0)
-    row = match_drawn_lists(scores_of(0), unsure, 0.5).calibration()
-    assert row["called 90%"] == 0 and np.isnan(row["right, 90%"])
 
 
 def test_each_way_is_a_row_of_its_own(line, tmp_path, monkeypatch):

@@ -66,14 +66,6 @@ class TestRanks:
         model.rows = sparse.csr_matrix(model.rows)
         assert positive_ranks(model, trials).tolist() == wanted
 
-    def test_of_several_own_targets_the_best_counts(self):
-        queries, targets = unit_rows(20, 4), unit_rows(60, 4, seed=1)
-        targets[30:] = targets[:30]
-        asking, answering = np.random.default_rng(0).integers(0, 6, (2, 60))
-        assert ranked(queries, targets, asking[:20], answering) == slow_ranks(
-            queries, targets, asking[:20], answering
-        )
-
     def test_constant_scores_are_no_success(self):
         for rows in (np.zeros((7, 4)), np.ones((7, 4)) / 2, np.repeat(unit_rows(1, 1024), 7, 0)):
             assert ranked(rows, np.tile(rows[:1], (11, 1))) == [11] * 7
@@ -88,29 +80,6 @@ class TestRanks:
         assert ranked(queries, targets, [0], unit=False) == [1] and ranked(
             queries, targets, [0]
         ) == [2]
-
-    def test_a_rank_is_at_least_one(self):
-        """Also where long vectors have more noise than a rounded score."""
-        rows = 1e4 * np.random.default_rng(0).normal(size=(300, 40))
-        for unit in (True, False):
-            assert min(ranked(rows, rows, unit=unit)) == 1
-
-    def test_the_reciprocal_rank_of_pytorch_metric_learning(self):
-        pytest.importorskip("faiss")
-        calculator = pytest.importorskip("pytorch_metric_learning.utils.accuracy_calculator")
-        import torch
-
-        queries, targets = unit_rows(60, 8), unit_rows(60, 8, seed=1)
-        targets[:30] += 2 * queries[:30]
-        targets /= np.linalg.norm(targets, axis=1, keepdims=True)
-        wanted = calculator.AccuracyCalculator(
-            include=("mean_reciprocal_rank", "precision_at_1"), k=60
-        ).get_accuracy(
-            torch.from_numpy(queries), torch.arange(60), torch.from_numpy(targets), torch.arange(60)
-        )
-        table, _ = evaluate_ranking(*sides(queries, targets), resamples=0)
-        assert table.value["MRR"] == pytest.approx(wanted["mean_reciprocal_rank"], rel=1e-6)
-        assert table.value["R@1"] == pytest.approx(wanted["precision_at_1"])
 
     def test_errors(self):
         rows = unit_rows(6, 5)
@@ -137,24 +106,6 @@ class TestSummary:
         assert table.value[["R@1", "R@4", "R@8"]].tolist() == [2 / 8, 4 / 8, 6 / 8]
         assert table.value["mean_rank"] == 130 / 8
         assert ((table.low <= table.value) & (table.value <= table.high)).all()
-
-    def test_chance(self):
-        """Random embeddings rank uniformly."""
-        table, rank = evaluate_ranking(*sides(unit_rows(500, 16), unit_rows(500, 16, seed=1)))
-        assert (
-            table.value["mean_rank"]
-            == pytest.approx(250.5, rel=0.1)
-            == pytest.approx(rank.mean(), rel=0.1)
-        )
-        assert table.value["R@8"] == pytest.approx(8 / 500, abs=0.02)
-
-    def test_training_asks_without_a_bootstrap(self):
-        model, trials = sides(unit_rows(50, 16), unit_rows(50, 16, seed=1))
-        table, rank = evaluate_ranking(model, trials, resamples=0)
-        assert table[["low", "high"]].isna().all(axis=None) and rank.index.tolist() == list(
-            range(50)
-        )
-        pd.testing.assert_series_equal(table.value, evaluate_ranking(model, trials)[0].value)
 
 
 class TestTrials:
@@ -190,10 +141,6 @@ class TestTrials:
         for wrong in ((4, 7), (0, None)):
             with pytest.raises(ValueError, match="query and target of"):
                 ranking_trials(store, *wrong)
-
-    def test_a_habit_is_found(self):
-        trials = ranking_trials(store_in_memory([40] * 20, habits=True), 16)
-        assert evaluate_ranking(HabitCounts(hours=True), trials)[0].low["MRR"] > 0.4
 
 
 class TestDifferences:

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 
 from helpers.encoders.base import embed
-from helpers.encoders.baselines import fit_baseline
 from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation import lists
 from helpers.evaluation import scores as score_norm
@@ -22,10 +20,10 @@ from helpers.evaluation.models import (
     with_as_norm,
     with_s_norm,
 )
-from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
-from helpers.evaluation.scores import as_rows, cosine
+from helpers.evaluation.ranking import ranking_trials
+from helpers.evaluation.scores import cosine
 from helpers.tokens.tokenizer import Bytes
-from tests.factories import HabitCounts, LookUp, one_token_samples, unit_rows
+from tests.factories import HabitCounts, LookUp
 
 
 @pytest.fixture
@@ -203,25 +201,6 @@ def test_two_lists_normalise_each_other_as_in_a_loop(monkeypatch):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_a_hub_is_a_hub_no_more(trials):
-    """A target like every query outranks all own targets, until it is measured against itself."""
-    store = trials.queries.store
-    rows = (
-        np.eye(store.authors, dtype=np.float32)[
-            np.repeat(np.arange(store.authors), store.posts_per_author())
-        ]
-        + 0.5
-    )
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    rows[trials.targets.first[7]] = 1 / np.sqrt(store.authors)
-    rows[trials.queries.first] += 2 * rows[trials.targets.first[7]]
-    raw, mended = (
-        evaluate_ranking(model, trials, resamples=0)[0].value["R@1"]
-        for model in (LookUp(rows), with_s_norm(LookUp(rows)))
-    )
-    assert raw < 0.2 and mended > 0.9
-
-
 def test_a_model_that_says_nothing_takes_no_part(trials):
     constant = LookUp(np.ones((trials.queries.store.posts, 4), np.float32) / 2)
     sides = (trials.queries, trials.targets)
@@ -243,13 +222,6 @@ def test_reference_targets_are_a_draw_of_a_fixed_seed():
         count = 4096 if allowed is None else 1000
         np.testing.assert_array_equal(score_norm.reference_targets(count, allowed), everything)
     assert len(score_norm.reference_targets(4097)) == 4096
-
-
-def near_z(score, others, neighbours):
-    """Normalise a score by its nearest others, which spread at least by half of all."""
-    nearest = np.sort(others)[::-1][:neighbours]
-    spread = max(nearest.std(), score_norm.LEAST_SPREAD * np.std(others))
-    return (score - nearest.mean()) / spread
 
 
 @given(st.integers(2, 60), st.integers(0, 5), st.integers(1, 70), st.integers(0, 10**6))
@@ -276,50 +248,6 @@ def test_statistics_are_those_of_a_loop(targets, own, nearest, seed):
 def at_most(monkeypatch, count):
     """Let statistics come from so many targets at most."""
     monkeypatch.setattr(score_norm.reference_targets, "__defaults__", (None, count, 0))
-
-
-@pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
-@pytest.mark.parametrize("sparse_rows", [False, True])
-def test_statistics_of_large_galleries_are_those_of_the_drawn_targets(
-    normaliser, sparse_rows, monkeypatch
-):
-    """A loop over pairs, with 25 reference targets of 40; also where only some pairs are scored."""
-    rows = unit_rows(70, 5, seed=3)
-    samples = one_token_samples(np.arange(70))
-    queries, targets = samples[:30], samples[30:]
-    encoder = LookUp(sparse.csr_matrix(rows) if sparse_rows else rows)
-    at_most(monkeypatch, 25)
-    member = Member("some", encoder, normaliser)
-    chosen = score_norm.reference_targets(40, None, 25)
-    raw = cosine(as_rows(rows[:30]), as_rows(rows[30:])).astype(float)
-    among = cosine(as_rows(rows[30:]), as_rows(rows[30:])).astype(float)
-
-    expected = np.zeros((30, 40))
-    normed_among = np.zeros((40, 40))
-    references_of = [chosen[chosen != t] for t in range(40)]
-    for t, others in enumerate(references_of):
-        expected[:, t] = [z(raw[q, t], raw[q, chosen]) for q in range(30)]
-        expected[:, t] += [z(raw[q, t], among[others, t]) for q in range(30)]
-        normed_among[t] = [
-            z(among[t, o], among[others, t]) + z(among[t, o], among[references_of[o], o])
-            for o in range(40)
-        ]
-    if normaliser == "as_norm":
-        neighbours = 2  # a tenth of 25
-        near = np.zeros((30, 40))
-        for q, t in np.ndindex(30, 40):
-            near[q, t] = near_z(expected[q, t], expected[q, chosen], neighbours)
-            near[q, t] += near_z(expected[q, t], normed_among[t, references_of[t]], neighbours)
-        expected = near
-
-    model = as_model(member)
-    np.testing.assert_allclose(all_scores(model, queries, targets), expected, atol=2e-4)
-    pairs = np.argwhere(np.random.default_rng(0).random((30, 40)) < 0.2)
-    listed = model.pair_scores(queries, targets, pairs)
-    np.testing.assert_allclose(listed, expected[tuple(pairs.T)], atol=2e-4)
-    gallery = member.gallery(targets, 32)
-    slope, offset = gallery.line(as_rows(encoder.rows[:1]), 7, -1)
-    assert slope * raw[0, 7] + offset == pytest.approx(expected[0, 7], abs=2e-4)
 
 
 @pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
@@ -371,19 +299,6 @@ def test_counting_of_the_gallery_learns_words_that_training_lacked(make_store):
     )
     lsa = HabitCounts()
     assert with_s_norm(lsa).encoder is lsa
-
-
-def test_topics_of_the_gallery_are_those_that_it_lists(make_store):
-    """Accounts of a community whose rooms training did not know, each at home in one of them."""
-    store, train = make_store([40] * 6, topics=7), make_store([40] * 5, topics=4)
-    store.topic[:] = np.repeat(np.arange(6), 40)
-    trials = ranking_trials(store, posts=8)
-    sides = (trials.queries, trials.targets)
-    known = fit_baseline("topics", train, Bytes(), posts=8)
-    own = all_scores(with_s_norm(known), *sides)
-    assert (own.argmax(1) == np.arange(6)).all()
-    before = all_scores(Member("known", known, "s_norm"), *sides)
-    assert not before[3:].any(), "rooms 3 to 5 are not known to training"
 
 
 @pytest.mark.parametrize("normaliser", ["none", "s_norm", "as_norm"])

@@ -204,21 +204,6 @@ def test_whole_accounts_are_compared_as_in_a_loop(store):
                 np.testing.assert_allclose(scores[one, other], rows[one] @ rows[other], atol=1e-5)
 
 
-def test_order_of_accounts_decides_nothing(store):
-    people = people_of([0, 0, 1, 1, 2, 3, 4])
-    accounts = account_list(store, people, posts=8)
-    order = np.array([3, 1, 5, 0, 4, 2])
-    turned = accounts[order]
-    model = with_s_norm(HabitCounts())
-    scores = score_list(model, accounts, neighbours=3)
-    off = ~np.eye(6, dtype=bool)
-    turned_scores = score_list(model, turned, neighbours=3)
-    np.testing.assert_allclose(turned_scores[off], scores[np.ix_(order, order)][off], atol=1e-5)
-    one = second_account_metrics(scores, accounts, resamples=0)
-    other = second_account_metrics(turned_scores, turned, resamples=0)
-    pd.testing.assert_frame_equal(one, other)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

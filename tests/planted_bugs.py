@@ -208,7 +208,7 @@ BUGS = [
     ),
     Bug(
         "evaluation/ranking.py",
-        "evaluation/test_retrieval.py",
+        "evaluation/test_ranking.py",
         "number_within_author < texts[author] // 2",
         "number_within_author <= texts[author] // 2",
     ),

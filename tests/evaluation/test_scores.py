@@ -129,9 +129,3 @@ def test_no_metric_takes_nan(name, everywhere):
     values[slice(None) if everywhere else 7] = np.nan
     with pytest.raises(ValueError, match="NaN|not finite|in \\[0, 1\\]"):
         measure(values)
-
-
-def test_a_curve_without_a_rate_has_no_recall():
-    rates = np.array([[0.0, 0.5, 1.0], [np.nan] * 3])
-    recall = detection.recall_at(rates, 1 - rates, 0.5, 0.5)
-    assert recall[0] == 1 and np.isnan(recall[1])

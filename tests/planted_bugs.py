@@ -179,8 +179,8 @@ BUGS = [
     Bug(
         "evaluation/detection.py",
         "evaluation/test_detection.py",
-        "return rate - gap * (next_rate - rate)",
-        "return rate + gap * (next_rate - rate)",
+        "return np.interp(0, p_fa - p_miss, p_fa)",
+        "return np.interp(0, p_fa - p_miss, p_miss)",
     ),
     Bug(
         "evaluation/calibration.py",
@@ -197,8 +197,8 @@ BUGS = [
     Bug(
         "evaluation/bootstrap.py",
         "evaluation/test_bootstrap.py",
-        "INTERVAL_ENDS = (2.5, 97.5)",
-        "INTERVAL_ENDS = (5, 95)",
+        "INTERVAL_ENDS = (0.025, 0.975)",
+        "INTERVAL_ENDS = (0.05, 0.95)",
     ),
     Bug(
         "evaluation/ranking.py",

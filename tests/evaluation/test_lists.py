@@ -80,7 +80,7 @@ def test_metrics_and_paired_differences_are_those_of_a_loop(seed):
     resampled = np.array(resampled)
     for base, values in ((None, resampled[:, 0]), (sides[1], -np.diff(resampled, axis=1)[:, 0])):
         table = list_metrics(sides[0], base, seed=5, resamples=20)
-        ends = np.percentile(values[1:], INTERVAL_ENDS, axis=0)
+        ends = np.quantile(values[1:], INTERVAL_ENDS, axis=0)
         np.testing.assert_allclose(table.T, [values[0], *ends], atol=1e-12)
     assert list(table.index) == [f"{name}_difference" for name in METRICS]
 

@@ -218,16 +218,14 @@ def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
     ValueError
         If a score is NaN.
     """
-    from sklearn.isotonic import isotonic_regression
+    from sklearn.isotonic import IsotonicRegression
 
     refuse_nan(scores)
     same = np.asarray(same, bool)
     level = np.unique(scores, return_inverse=True)[1]  # equal scores have one ratio
     weight = np.where(same, 0.5 / same.mean(), 0.5 / (~same).mean())
-    of_level = np.bincount(level, weight)
-    share = np.bincount(level, weight * same) / of_level
-    pooled = isotonic_regression(share, sample_weight=of_level, y_min=0, y_max=1)
-    return cllr(logit(pooled[level]), same)
+    share = IsotonicRegression(y_min=0, y_max=1).fit(level, same, weight).predict(level)
+    return cllr(logit(share), same)
 
 
 def reliability_bins(

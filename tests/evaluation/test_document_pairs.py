@@ -62,13 +62,6 @@ def test_capacity_and_kinds_are_those_of_the_enumeration(seed):
     ), "all there are"
 
 
-def test_all_pairs_of_every_kind_can_be_had():
-    table = documents(40)
-    every = enumerated(table)
-    of_one, total = len(every[True, True]) + len(every[True, False]), 40 * 39 // 2
-    assert pairs_by_kind(make_pairs(table, total, same_share=of_one / total)) == every
-
-
 def test_topics_are_balanced_where_they_can_be():
     table = documents(2000, 50)
 

@@ -24,10 +24,10 @@ from helpers.evaluation.detection import (
 EVEN = DetectionCosts(prior=0.5, miss=1, false_accept=1)
 
 
-def metrics_of(trainings, costs=PAPER, base=(), seed=0, resamples=200):
+def metrics_of(trainings, base=(), seed=0, resamples=200):
     """The table of METRICS of some trainings, each the counts of its topics."""
-    accounts = np.unique(np.concatenate([counts.accounts for counts in trainings[0]]))
-    measure = partial(topic_means, accounts, costs)
+    accounts = trainings[0][0].accounts
+    measure = partial(topic_means, accounts, PAPER)
     return resampled_metrics(METRICS, accounts, measure, trainings, base, seed, resamples)
 
 
@@ -123,15 +123,6 @@ def linking(accounts, impostors, seed=0):
     return noise + same + rng.standard_normal(accounts)[account], same, account
 
 
-def test_the_mean_over_topics():
-    topics = [count_scores(*linking(20, 30, seed)) for seed in (0, 1, 2)]
-    tables = [metrics_of([[topic]]) for topic in topics]
-    table = metrics_of([topics])
-    np.testing.assert_allclose(table.value, np.mean([part.value for part in tables], 0))
-    width = [result.high["EER"] - result.low["EER"] for result in (table, *tables)]
-    assert width[0] < min(width[1:])
-
-
 def test_a_paired_difference_is_that_of_copied_trials():
     """scikit-learn's curve of the trials of the drawn accounts, by both models."""
     scores, same, account = linking(15, 20)
@@ -145,14 +136,6 @@ def test_a_paired_difference_is_that_of_copied_trials():
     row = table.loc["EER_difference"]
     assert row.value == pytest.approx(drawn[0])
     np.testing.assert_allclose([row.low, row.high], np.percentile(drawn[1:], [2.5, 97.5]))
-
-
-def test_both_costs_and_no_resamples():
-    scores, same, account = linking(40, 30)
-    table = metrics_of([[count_scores(scores, same, account)]], EVEN, resamples=0)
-    assert table.value["minDCF"] == pytest.approx(sweep(scores, same, EVEN))
-    assert table.value["minDCF_released"] == pytest.approx(sweep(scores, same, RELEASED))
-    assert table[["low", "high"]].isna().all(axis=None)
 
 
 def test_a_resample_without_trials_of_both_kinds_counts_for_nothing():

@@ -136,17 +136,6 @@ def test_answers_of_several_lists_are_counted_together(line):
     np.testing.assert_array_equal(first, second)
 
 
-def test_scores_of_lists_are_read_by_all_ways_but_alone(line):
-    scores = scores_of(0)
-    both = (scores.astype(float) + scores_of(7)) / 2
-    found = match_drawn_lists(scores, line, 0.5, lists=3, list_scores=both)
-    for way, answers in found.answers.items():
-        read = scores if way == "alone" else both
-        expected = match_drawn_lists(read, line, 0.5, lists=3).answers[way]
-        np.testing.assert_array_equal(answers["rank"], expected["rank"])
-        np.testing.assert_allclose(answers.value, expected.value)
-
-
 def test_each_way_is_a_row_of_its_own(line, tmp_path):
     found = match_drawn_lists(scores_of(0), line, 0.5, lists=2)
     record_lists(tmp_path, found, "TF-IDF, AS-norm", "matched, overlap 0.5", split="test")

@@ -180,7 +180,7 @@ BUGS = [
         "evaluation/detection.py",
         "evaluation/test_detection.py",
         "return np.interp(0, p_fa - p_miss, p_fa)",
-        "return np.interp(0, p_fa - p_miss, p_miss)",
+        "return p_fa[(p_fa >= p_miss).argmax()]",
     ),
     Bug(
         "evaluation/calibration.py",

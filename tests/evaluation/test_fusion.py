@@ -12,9 +12,6 @@ from helpers.evaluation.models import (
     Model,
     as_model,
     fit_weights,
-    member_sets,
-    with_as_norm,
-    with_s_norm,
 )
 from helpers.evaluation.ranking import evaluate_ranking
 from helpers.evaluation.trials import Trials
@@ -120,14 +117,6 @@ def test_a_member_that_says_nothing_or_the_contrary_has_no_weight():
     assert shares["wrong"] == 0 and shares["a"] > 3 * max(shares[name] for name in noise)
 
 
-def test_few_queries_choose_the_weights(monkeypatch):
-    monkeypatch.setattr(model_module, "MAX_QUERIES", 10)
-    models = {name: member(seed, 0.5) for seed, name in enumerate("xy")}
-    first = Trials(TRIALS.queries[:10], TRIALS.targets[:10])
-    of_all, of_first = (fit_weights(models, trials) for trials in (TRIALS, first))
-    assert weights_of(of_all) == weights_of(of_first) and of_all.shares == of_first.shares
-
-
 @pytest.mark.parametrize("weights", [[1, -1], [0, 0], [1, np.nan]])
 def test_weights_without_sense_are_refused(weights):
     with pytest.raises(ValueError, match="fusion weights .* sum must be above 0"):
@@ -147,19 +136,3 @@ def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():
         rows[37, 2] = np.nan
         with pytest.raises(ValueError, match="LookUp: the vector of sample 7 is not finite"):
             scores(LookUp(kind(rows)), Trials(TRIALS.targets, TRIALS.targets))
-
-
-def test_sums_of_a_stream_have_the_profiles_that_its_letters_allow():
-    names = ("tfidf_word", "minilm", "lsa", "lsa_masked", "hours", "topics")
-    raw = {name: member(number) for number, name in enumerate(names)}
-    normed = {name: with_s_norm(encoder) for name, encoder in raw.items()}
-    near = {name: with_as_norm(encoder) for name, encoder in raw.items()}
-    stream = member(9)
-    for features, profiles in {"T": [], "TP": ["hours"], "TPS": ["hours", "topics"]}.items():
-        late, fused, nearest = member_sets(stream, features, raw, normed, near)
-        assert late == {name: raw[name] for name in ["lsa", *profiles]} | {"stream": stream}
-        every = ["tfidf_word", "minilm", "lsa", "lsa_masked", *profiles, "stream"]
-        assert list(fused) == list(nearest) == every
-        assert {part.normaliser for part in fused.values()} == {"s_norm"}
-        assert {part.normaliser for part in nearest.values()} == {"as_norm"}
-        assert fused["lsa"] is normed["lsa"] and nearest["stream"].encoder is stream

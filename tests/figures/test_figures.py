@@ -230,22 +230,6 @@ def test_cumulative_shares_count_values():
     assert dict(zip(shares.tokens, shares.share)) == {1: 0.5, 2: 0.5, 3: 0.5, 4: 1.0}
 
 
-def test_matrices_leave_the_diagonal_blank():
-    figure = charts.matrices({"one": np.full((4, 4), 2.0), "two": np.eye(4)}, list("abcd"), LABELS)
-    first, second = figure.data
-    assert np.isnan(np.diag(first.z)).all() and np.nansum(first.z) == 24
-    assert np.nansum(second.z) == 0
-    assert [note.text for note in figure.layout.annotations] == ["one", "two"]
-
-
-def test_maps_draw_every_point_and_join_authors_or_links():
-    figure = charts.author_map(points(x=0.0), "finding")
-    assert sum(len(trace.x) for trace in figure.data) == 4
-    assert [note.text for note in figure.layout.annotations] == ["one", "all"]
-    accounts = charts.author_map(points(), "finding", [(0, 1), (1, 0), (2, 3)])
-    assert len(accounts.data) == 3, "a pair that is given in both directions is one line"
-
-
 def test_a_loss_picture_has_lines_by_derivative_and_class_vectors_as_diamonds():
     listed = pairs((0, 2, -1), (0, 3, 0.5))
     figure = special.loss_picture("arcface", CIRCLE, np.array([0, 1, 0, 1]), listed, vectors=2)
@@ -254,14 +238,6 @@ def test_a_loss_picture_has_lines_by_derivative_and_class_vectors_as_diamonds():
     widths = [trace.line.width for trace in figure.data if len(trace.x) == 2 and trace.opacity]
     assert sorted(widths) == pytest.approx([0.7 + 3, 0.7 + 6])
     assert len(figure.layout.annotations) == 2, "a pair straight across moves no point"
-
-
-def test_histograms_are_shares_and_the_best_thresholds_are_marked():
-    one_author, two_authors = histogram("stream").data
-    assert one_author.name == "one author, 2" and list(one_author.x) == [0.9, 0.5]
-    assert two_authors.histnorm == "probability" and list(two_authors.x) == [0.1, 0.8]
-    marked = special.threshold_map(surface((0.5, 0.7)), "tfidf_4grams").data[1]
-    assert (*marked.x, *marked.y) == (0.5, 0.7)
 
 
 def test_long_names_and_long_titles_leave_place_for_the_figure():

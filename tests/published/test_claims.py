@@ -170,11 +170,3 @@ def test_no_measured_claim_is_left_out(draw):
             if all(sides) or is_pair.any():
                 measured.add((claim.claim, claims._where(keys[0], claim.split)))
     assert measured and measured <= shown
-
-
-def test_a_claim_about_a_row_that_the_paper_lacks_is_an_error(monkeypatch):
-    claim = CLAIMS[CLAIMS.table == "khan2021_table7"].iloc[:1].assign(row="vocabulary == 32768")
-    monkeypatch.setattr(claims, "_claims", lambda: claim)
-    pair = ("sentencepiece 4096", "bytes 256", "MRR_difference", 0.1, 0.05, 0.15)
-    with pytest.raises(ValueError, match="khan2021_table7 lacks a row of the claim: a vocabulary"):
-        claims.verdicts(results(pair, protocol="khan2021 Table 7"))

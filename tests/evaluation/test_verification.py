@@ -4,15 +4,14 @@ import json
 import os
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 
 from helpers.core import paths
-from helpers.encoders.baselines import fit_on_documents
 from helpers.evaluation import verification
 from helpers.evaluation.bootstrap import resample_weights
 from helpers.evaluation.calibration import fit_calibration
@@ -35,7 +34,6 @@ from helpers.evaluation.verification import (
     verification_trials,
     write_records,
 )
-from helpers.tokens.document_sets import DocumentConfig, make_documents
 from tests.factories import LookUp, one_token_samples, store_in_memory, unit_rows
 from tests.oracles import slow_pan_metrics
 
@@ -224,54 +222,38 @@ def test_a_paired_difference_is_that_of_copied_pairs(sides):
         verification_metrics(both[0], both[1][::-1].reset_index(drop=True))
 
 
-def test_the_baseline_reads_whole_texts_as_they_were_written(tmp_path, monkeypatch, write_posts):
-    """PAN's baseline, on documents whose tokens lose blanks, against the vectoriser of its script.
+class Reader(LookUp):
+    """Remembers how many tokens of a document it reads at most."""
 
-    The tokens of other members of a model are no raw texts.
-    """
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    files = paths.Run("pan")
-    files.posts.mkdir(parents=True)
-    rng = np.random.default_rng(0)
-    texts = {}
-    for split in ("train", "dev", "test"):
-        words = rng.choice("Élan élan NAÏVE naive don't (sic) \U0001f642 Straße".split(), (8, 30))
-        blanks = rng.choice([" ", "  ", "\n", "\u00a0", "... "], (8, 30))
-        texts[split] = ["".join(line).strip() for line in np.char.add(words, blanks)]
-        rows = [(f"{split}{n // 4}", n, "x", text) for n, text in enumerate(texts[split])]
-        write_posts(rows, f"pan/posts/{split}.parquet")
-    pairs = pd.DataFrame(combinations(range(8), 2), columns=["first", "second"])
-    judged = dict.fromkeys(("dev", "test"), pairs.assign(same_topic=False))
-    model = str(wordpiece(tmp_path / "model"))
-    config = DocumentConfig(max_chars=0, model=model, raw_texts=True)
-    documents = make_documents(files, config)
-    encoder = fit_on_documents("tfidf_4grams", documents, max_tokens=5)
-    for system in (encoder, as_model(encoder)):
-        _, scored = evaluate_documents(system, documents, judged, 5, decision="shift", resamples=0)
-        vectoriser = TfidfVectorizer(analyzer="char", ngram_range=(4, 4), max_features=3000)
-        rows = vectoriser.fit(texts["train"]).transform(texts["test"]).toarray()
-        expected = (rows[pairs["first"]] * rows[pairs.second]).sum(1)
-        np.testing.assert_allclose(scored["test"].similarity, expected, atol=3e-6)
-        assert scored["test"]["same"].sum() == 12
-    subwords = fit_on_documents("tfidf_subword", documents, max_tokens=5)
-    assert subwords.tokenizer is documents.tokenizer, "it counts the tokens of the documents"
-    both = Model.fuse({"raw": encoder, "tokens": subwords})
+    def __init__(self, tokenizer, **settings):
+        super().__init__(unit_rows(80, 4), **settings)
+        self.tokenizer = tokenizer
+        self.read = set()
+
+    def forward(self, batch):
+        self.read.add(batch.tokens.shape[-1])
+        return super().forward(batch)
+
+
+def test_documents_are_read_as_what_the_model_was_fitted_on():
+    """Their raw texts, whole, as PAN's baseline does, or so many of their tokens."""
+    subwords, letters = [store_in_memory([4] * 4, lengths=np.full(16, n)) for n in (4, 9)]
+    letters.tokens[:] = 79 - np.repeat(np.arange(16), 9)
+    splits = ("dev", "test")
+    raw = SimpleNamespace(tokenizer="letters", longest=9, stores=dict.fromkeys(splits, letters))
+    tokens = SimpleNamespace(tokenizer="subwords", stores=dict.fromkeys(splits, subwords), raw=raw)
+    pairs = pd.DataFrame(combinations(range(16), 2), columns=["first", "second"])
+    judged = dict.fromkeys(splits, pairs.assign(same_topic=False))
+    rows = unit_rows(80, 4).astype(float)
+    for documents, first, longest in ((tokens, rows[:16], 3), (raw, rows[:63:-1], 9)):
+        encoder = Reader(documents.tokenizer)
+        _, scored = evaluate_documents(as_model(encoder), tokens, judged, 3, resamples=0)
+        expected = (first[pairs["first"]] * first[pairs.second]).sum(1)
+        np.testing.assert_allclose(scored["test"].similarity, expected, atol=1e-6)
+        assert encoder.read == {longest}
+    both = Model.fuse({"raw": Reader(raw.tokenizer), "tokens": Reader(tokens.tokenizer)})
     with pytest.raises(ValueError, match="some members read raw texts"):
-        evaluate_documents(both, documents, judged, 5, decision="shift", resamples=0)
-
-
-def wordpiece(folder):
-    """Write a tokenizer of lower case without accents, and return its folder."""
-    from transformers import BertConfig, BertTokenizerFast
-
-    folder.mkdir()
-    letters = "abcdefghijklmnopqrstuvwxyzß'().,"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters]
-    pieces += [f"##{letter}" for letter in letters]
-    (folder / "vocab.txt").write_text("\n".join(pieces))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    BertConfig().save_pretrained(folder)
-    return folder
+        evaluate_documents(both, tokens, judged, 3, resamples=0)
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,6 @@ def estimate_prior(log_odds: np.ndarray) -> float:
     return share
 
 
-# the features of Calibration, (N, 1) or (N, 5)
 def score_pieces(scores: np.ndarray, knots: list[float]) -> np.ndarray:
     """Cut scores at knots into pieces that sum to the score, each between two knots.
 
@@ -165,6 +164,7 @@ def score_pieces(scores: np.ndarray, knots: list[float]) -> np.ndarray:
 
 
 def _features(scores, query_posts, target_posts, knots=()):
+    """Return the features of :class:`Calibration`: (N, P) of P pieces, with sizes (N, 3 P + 2)."""
     pieces = score_pieces(np.asarray(scores, np.float64), knots)
     if query_posts is None:
         return pieces

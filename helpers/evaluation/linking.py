@@ -145,13 +145,9 @@ def linking_trials(
         )
     early, late = _periods(store, config, earlier)
     home = communities(store)
-    names = store.meta["topics"]
-    # a larger number marks a post in no listed topic
-    posts_of_topic = np.bincount(early["topic"], minlength=len(names))[: len(names)]
     trials = []
     able = Counter()
-    for topic in np.argsort(-posts_of_topic, kind="stable").tolist():
-        name = names[topic]
+    for topic, name in _popular_topics(early["topic"], store.meta["topics"]):
         early_account = early["account"][early["topic"] == topic]
         late_account = late["account"][late["topic"] == topic]
         query_posts = np.bincount(early_account, minlength=store.authors)
@@ -194,6 +190,13 @@ def _periods(store, config, earlier):
     accounts = pd.Index(store.author_names()).get_indexer(earlier.author_names())
     account = np.repeat(accounts, earlier.posts_per_author())
     return pd.DataFrame({"topic": earlier.topic, "account": account})[account >= 0], late
+
+
+def _popular_topics(topic, names):
+    """Return numbers and names of the listed topics, those of most posts first."""
+    # a larger number marks a post in no listed topic
+    posts = np.bincount(topic, minlength=len(names))[: len(names)]
+    return [(number, names[number]) for number in np.argsort(-posts, kind="stable").tolist()]
 
 
 def _latest(store, account, accounts, max_posts):

@@ -145,12 +145,12 @@ def score_list(
     (N, N) float32; what stands on the diagonal means nothing
     """
     members = as_model(model).used_members
-    asked = (accounts.first, accounts.last, max_tokens, np.arange(len(accounts.first)))
+    sides = (accounts.first, accounts.last, max_tokens, np.arange(len(accounts.first)))
     scores = []
     for member in members:
         alone = Model((replace(member, weight=1.0),))
         key = ("list", member.shared, member.steps, accounts, max_tokens)
-        one_way = member.embeddings.once(key, partial(alone.score_matrix, *asked))
+        one_way = member.embeddings.once(key, partial(alone.score_matrix, *sides))
         of_member = (one_way + one_way.T) / 2
         if neighbours is not None:
             of_member = neighbour_norm(of_member, neighbours)

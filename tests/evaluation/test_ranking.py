@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
+from sklearn.neighbors import NearestNeighbors
 
 from helpers.evaluation import scores
 from helpers.evaluation.ranking import (
@@ -209,6 +210,17 @@ def test_retrieval_is_counted(monkeypatch, seed, kind, block):
     for kind_of_error in ("right", "same_topic_error", "other_topic_error"):
         wanted[kind_of_error] = errors.count(kind_of_error) / len(errors)
     assert table.value.to_dict() == pytest.approx(wanted)
+
+
+def test_success_is_that_of_the_nearest_neighbours_of_scikit_learn():
+    rows = unit_rows(200, 6)
+    authors = np.random.default_rng(5).permutation(np.repeat(np.arange(20), 10))
+    near = NearestNeighbors(n_neighbors=8, metric="cosine").fit(rows[100:])
+    found = authors[100:][near.kneighbors(rows[:100], return_distance=False)]
+    hit = found == authors[:100, None]
+    table, _ = evaluate_retrieval(*sides(rows[:100], rows[100:], authors[:100], authors[100:]))
+    assert table.value["R@8"] == pytest.approx(hit.any(1).mean())
+    assert table.value["R@1"] == pytest.approx(hit[:, 0].mean())
 
 
 def test_topics_may_be_given_and_intervals_are_over_authors():

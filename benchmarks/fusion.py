@@ -54,14 +54,19 @@ def bare(members, queries):
             (query_rows[first : first + 64] @ columns).toarray()
 
 
+def keep(member, samples, rows):
+    """Let a member find the rows of samples in its cache."""
+    member.embeddings.once(("rows", member.encoder, samples, MAX_TOKENS), lambda: rows)
+
+
 def model_of(rows, queries, targets):
     """Fuse members whose rows are there: row n is target n, the first ones are the queries."""
     members = []
     for number, target_rows in enumerate(rows):
         member = Member(str(number), Encoder(), "s_norm")
-        member.embeddings.put(member.encoder, targets, MAX_TOKENS, target_rows)
+        keep(member, targets, target_rows)
         query_rows = target_rows[: len(queries)]
-        member.embeddings.put(member.encoder, queries, MAX_TOKENS, query_rows)
+        keep(member, queries, query_rows)
         members.append(member)
     return Model.mean(members)
 

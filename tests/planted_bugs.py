@@ -166,7 +166,7 @@ BUGS = [
     ),
     Bug(
         "evaluation/detection.py",
-        "evaluation/test_pan_task.py",
+        "evaluation/test_verification.py",
         "below = np.cumsum(negatives, -1) - negatives / 2",
         "below = np.cumsum(negatives, -1)",
     ),
@@ -179,8 +179,8 @@ BUGS = [
     Bug(
         "evaluation/detection.py",
         "evaluation/test_detection.py",
-        "return rate - gap * (next_rate - rate)",
-        "return rate + gap * (next_rate - rate)",
+        "return np.interp(0, p_fa - p_miss, p_fa)",
+        "return p_fa[(p_fa >= p_miss).argmax()]",
     ),
     Bug(
         "evaluation/calibration.py",
@@ -197,8 +197,8 @@ BUGS = [
     Bug(
         "evaluation/bootstrap.py",
         "evaluation/test_bootstrap.py",
-        "INTERVAL_ENDS = (2.5, 97.5)",
-        "INTERVAL_ENDS = (5, 95)",
+        "INTERVAL_ENDS = (0.025, 0.975)",
+        "INTERVAL_ENDS = (0.05, 0.95)",
     ),
     Bug(
         "evaluation/ranking.py",
@@ -208,7 +208,7 @@ BUGS = [
     ),
     Bug(
         "evaluation/ranking.py",
-        "evaluation/test_retrieval.py",
+        "evaluation/test_ranking.py",
         "number_within_author < texts[author] // 2",
         "number_within_author <= texts[author] // 2",
     ),

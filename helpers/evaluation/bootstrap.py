@@ -10,7 +10,7 @@ from itertools import chain, islice
 import numpy as np
 import pandas as pd
 
-INTERVAL_ENDS = (2.5, 97.5)  # percentiles
+INTERVAL_ENDS = (0.025, 0.975)  # quantiles of resamples
 WEIGHTS_AT_ONCE = 2**22  # of rows in resamples, 32 MB
 
 
@@ -34,21 +34,6 @@ def resample_weights(groups: np.ndarray, resamples: int, seed: int = 0) -> Itera
     rng = np.random.default_rng(seed)
     for _ in range(resamples):
         yield np.bincount(rng.integers(0, size, size), minlength=size)
-
-
-def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return both ends of the 95% interval of each statistic, (C,) each; NaN without any value.
-
-    Parameters
-    ----------
-    statistics : list
-        the C statistics of each resample; NaN ones are left out.
-    columns : int
-        C, which is needed where there is no resample.
-    """
-    resampled = pd.DataFrame(statistics, columns=range(columns), dtype=float)
-    low, high = resampled.quantile([end / 100 for end in INTERVAL_ENDS]).to_numpy()
-    return low, high
 
 
 def resampled_metrics(
@@ -95,7 +80,8 @@ def resampled_metrics(
         measured.extend(metrics)
     if base:
         names = [f"{name}_difference" for name in names]
-    low, high = percentile_interval(measured[1:], len(names))
+    resampled = pd.DataFrame(measured[1:], columns=names, dtype=float)
+    low, high = resampled.quantile(INTERVAL_ENDS).to_numpy()
     return metric_table(dict(zip(names, measured[0])), low, high)
 
 

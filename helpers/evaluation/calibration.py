@@ -143,7 +143,6 @@ def estimate_prior(log_odds: np.ndarray) -> float:
     return share
 
 
-# the features of Calibration, (N, 1) or (N, 5)
 def score_pieces(scores: np.ndarray, knots: list[float]) -> np.ndarray:
     """Cut scores at knots into pieces that sum to the score, each between two knots.
 
@@ -165,6 +164,7 @@ def score_pieces(scores: np.ndarray, knots: list[float]) -> np.ndarray:
 
 
 def _features(scores, query_posts, target_posts, knots=()):
+    """Return the features of :class:`Calibration`: (N, P) of P pieces, with sizes (N, 3 P + 2)."""
     pieces = score_pieces(np.asarray(scores, np.float64), knots)
     if query_posts is None:
         return pieces
@@ -218,16 +218,14 @@ def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
     ValueError
         If a score is NaN.
     """
-    from sklearn.isotonic import isotonic_regression
+    from sklearn.isotonic import IsotonicRegression
 
     refuse_nan(scores)
     same = np.asarray(same, bool)
     level = np.unique(scores, return_inverse=True)[1]  # equal scores have one ratio
     weight = np.where(same, 0.5 / same.mean(), 0.5 / (~same).mean())
-    of_level = np.bincount(level, weight)
-    share = np.bincount(level, weight * same) / of_level
-    pooled = isotonic_regression(share, sample_weight=of_level, y_min=0, y_max=1)
-    return cllr(logit(pooled[level]), same)
+    share = IsotonicRegression(y_min=0, y_max=1).fit(level, same, weight).predict(level)
+    return cllr(logit(share), same)
 
 
 def reliability_bins(

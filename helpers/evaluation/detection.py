@@ -148,16 +148,14 @@ def error_rates(
     """
     if weights is None:
         weights = np.ones(len(counts.accounts))
-    with np.errstate(invalid="ignore"):
-        p_fa = _accepted_share(weights @ counts.different)
-        return p_fa, 1 - _accepted_share(weights @ counts.same)
-
-
-def _accepted_share(trials):
-    """Return the share of trials that are accepted, as the threshold falls from bin to bin."""
-    accepted = np.cumsum(trials[..., ::-1], axis=-1)
-    none = np.zeros_like(accepted[..., :1])
-    return np.concatenate([none, accepted], axis=-1) / accepted[..., -1:]
+    rates = []
+    for trials in (counts.different, counts.same):
+        # as the threshold falls from bin to bin, from none to all
+        accepted = np.insert(np.cumsum((weights @ trials)[..., ::-1], -1), 0, 0, -1)
+        with np.errstate(invalid="ignore"):
+            rates.append(accepted / accepted[..., -1:])
+    p_fa, p_hit = rates
+    return p_fa, 1 - p_hit
 
 
 def eer(p_fa: np.ndarray, p_miss: np.ndarray) -> np.ndarray:
@@ -172,12 +170,11 @@ def eer(p_fa: np.ndarray, p_miss: np.ndarray) -> np.ndarray:
     -------
     (...), one rate for each curve.
     """
-    apart = p_fa - p_miss  # rises from -1 to 1
-    before = (apart <= 0).sum(-1, keepdims=True) - 1  # the last corner before they are equal
-    corners = np.concatenate([before, before + 1], -1)
-    gap, next_gap = np.moveaxis(np.take_along_axis(apart, corners, -1), -1, 0)
-    rate, next_rate = np.moveaxis(np.take_along_axis(p_fa, corners, -1), -1, 0)
-    return rate - gap * (next_rate - rate) / (next_gap - gap)
+    return np.vectorize(_crossing, signature="(k),(k)->()")(p_fa, p_miss)
+
+
+def _crossing(p_fa, p_miss):
+    return np.interp(0, p_fa - p_miss, p_fa)
 
 
 def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: DetectionCosts = PAPER) -> np.ndarray:
@@ -212,12 +209,11 @@ def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: flo
 
     Returns
     -------
-    (...), one share for each curve; NaN where a rate is.
+    (...), one share for each curve.
     """
     right = prior * (1 - p_miss)
     accepted = right + (1 - prior) * p_fa
-    recall = np.where(right >= precision * accepted, 1 - p_miss, 0)
-    return np.where(np.isnan(accepted), np.nan, recall).max(-1)
+    return np.where(right >= precision * accepted, 1 - p_miss, 0).max(-1)
 
 
 def auc(scores: np.ndarray, same: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:

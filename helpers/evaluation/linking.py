@@ -9,6 +9,7 @@ apart. Every query is compared with every target. The paper has 5 topics with 10
 each, 100 of them same-account pairs. Results are means of error rates over topics.
 """
 
+from collections import Counter
 from datetime import UTC, date, datetime
 from functools import partial
 
@@ -145,7 +146,7 @@ def linking_trials(
     early, late = _periods(store, config, earlier)
     home = communities(store)
     trials = []
-    able = {}
+    able = Counter()
     for topic, name in _popular_topics(early["topic"], store.meta["topics"]):
         early_account = early["account"][early["topic"] == topic]
         late_account = late["account"][late["topic"] == topic]
@@ -165,17 +166,12 @@ def linking_trials(
             trials.append(Trials(queries, targets, name=name))
         if len(trials) == config.topics * len(sizes):
             return trials
+    most = ", ".join(f"{name} {count}" for name, count in able.most_common(8))
     raise ValueError(
         f"linking: {len(trials) // len(sizes)} of {config.topics} topics have enough accounts, see "
         "min_enrolled, min_query_posts, min_target_posts and accounts; accounts with enough posts: "
-        + _largest_counts(able)
+        + most
     )
-
-
-def _largest_counts(able):
-    """Return the topics with most accounts, and their numbers of accounts, for a message."""
-    most = sorted(able.items(), key=lambda item: -item[1])[:8]
-    return ", ".join(f"{name} {count}" for name, count in most)
 
 
 def _periods(store, config, earlier):
@@ -260,17 +256,14 @@ def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> 
     names = list(dict.fromkeys(topic.name for topic in trials))
     frames = []
     for topic in trials:
-        queries = topic.queries
-        targets = topic.targets
-        scores = as_model(model).score_matrix(queries, targets, max_tokens)
-        query, target = np.divmod(np.arange(scores.size, dtype=np.int32), scores.shape[1])
-        samples = {
-            "query_author": queries.authors[query],
-            "target_author": targets.authors[target],
-            "query_posts": queries.count[query],
-            "target_posts": targets.count[target],
-        }
-        frame = pd.DataFrame(samples, dtype=np.int32).assign(score=scores.ravel())
+        sides = []
+        for side, samples in (("query", topic.queries), ("target", topic.targets)):
+            columns = {f"{side}_author": samples.authors, f"{side}_posts": samples.count}
+            sides.append(pd.DataFrame(columns, dtype=np.int32))
+        frame = sides[0].merge(sides[1], how="cross")
+        frame["score"] = (
+            as_model(model).score_matrix(topic.queries, topic.targets, max_tokens).ravel()
+        )
         of_topic = np.full(len(frame), names.index(topic.name))
         frames.append(frame.assign(topic=pd.Categorical.from_codes(of_topic, names)))
     scored = pd.concat(frames, ignore_index=True)

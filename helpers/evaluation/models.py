@@ -59,16 +59,6 @@ class Embeddings:
             key, lambda: as_rows(embed(encoder, samples, max_tokens, progress=progress))
         )
 
-    def put(self, encoder: Encoder, samples: Samples, max_tokens: int, rows) -> None:
-        """Keep rows of samples that were made elsewhere, unless there are some already.
-
-        Parameters
-        ----------
-        encoder, samples, max_tokens : arguments with which :meth:`of` is to return these rows
-        rows : (N, D), dense or sparse
-        """
-        self.once(("rows", encoder, samples, max_tokens), partial(as_rows, rows))
-
     def once(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Return what ``make`` returns, or what it returned for this key before.
 
@@ -169,7 +159,7 @@ class Member:
             # the same for members that differ in their normaliser, so that it embeds only once
             key = ("fitted", encoder, targets, max_tokens)
             encoder, rows = self.embeddings.once(key, partial(encoder.fit, targets, max_tokens))
-            self.embeddings.put(encoder, targets, max_tokens, rows)
+            self.embeddings.once(("rows", encoder, targets, max_tokens), partial(as_rows, rows))
         rows = self.embeddings.of(encoder, targets, max_tokens)
         cohort = None
         if self.cohort is not None:

@@ -109,9 +109,8 @@ def positive_ranks(
     ranks = []
     for part in parts:
         for rows, scores, is_own in _score_blocks(model, part, max_tokens):
-            authors = pd.Index(part.queries.authors[rows], name="author")
-            ranks.append(pd.Series(best_ranks(scores, is_own), authors, name="rank", dtype=float))
-    return pd.concat(ranks)
+            ranks.append(pd.Series(best_ranks(scores, is_own), part.queries.authors[rows], float))
+    return pd.concat(ranks).rename("rank").rename_axis("author")
 
 
 def ranking_metrics(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:

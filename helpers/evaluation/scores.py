@@ -369,11 +369,6 @@ class Gallery:
             gallery = replace(gallery, of_targets=gallery._statistics(rows, place, step))
         return gallery
 
-    @property
-    def unit(self) -> bool:
-        """Whether rows are compared by product, else by Euclidean distance."""
-        return getattr(self.encoder, "unit", True)
-
     def step_scores(
         self, queries: Rows, own_column: np.ndarray
     ) -> Iterator[tuple[slice, list[np.ndarray]]]:
@@ -390,7 +385,7 @@ class Gallery:
         A slice of q queries, and their scores (q, T) float32 at each step
         """
         of_queries = self.query_statistics(queries, own_column)
-        for part, scores in score_blocks(queries, self.rows, self.unit):
+        for part, scores in score_blocks(queries, self.rows, self.encoder.unit):
             yield part, normalise(scores, of_queries[:, :, part], self.of_targets)
 
     def pair_scores(self, queries: Rows, pairs: np.ndarray) -> list[np.ndarray]:
@@ -405,7 +400,7 @@ class Gallery:
         """
         query, target = pairs.T
         of_queries = self.query_statistics(queries, np.full(queries.shape[0], -1))
-        scores = pair_scores(queries, self.rows, pairs, self.unit)
+        scores = pair_scores(queries, self.rows, pairs, self.encoder.unit)
         return normalise(scores, of_queries[:, :, query], self.of_targets[:, :, target])
 
     def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
@@ -443,7 +438,7 @@ class Gallery:
         if not steps:
             return np.empty((0, 2, rows.shape[0]))
         blocks = []
-        for part, scores in score_blocks(rows, self.references, self.unit):
+        for part, scores in score_blocks(rows, self.references, self.encoder.unit):
             of_rows = [statistics(scores, place[part], self.nearest)]
             if steps > 1:
                 scores = s_norm(scores, of_rows[0], self.of_targets[0][:, self.place >= 0])

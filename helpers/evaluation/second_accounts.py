@@ -145,22 +145,17 @@ def score_list(
     (N, N) float32; what stands on the diagonal means nothing
     """
     members = as_model(model).used_members
+    sides = (accounts.first, accounts.last, max_tokens, np.arange(len(accounts.first)))
     scores = []
     for member in members:
+        alone = Model((replace(member, weight=1.0),))
         key = ("list", member.shared, member.steps, accounts, max_tokens)
-        of_member = member.embeddings.once(key, partial(_scores, member, accounts, max_tokens))
+        one_way = member.embeddings.once(key, partial(alone.score_matrix, *sides))
+        of_member = (one_way + one_way.T) / 2
         if neighbours is not None:
             of_member = neighbour_norm(of_member, neighbours)
         scores.append(of_member)
     return fuse(scores, [member.weight for member in members])
-
-
-def _scores(member, accounts, max_tokens):
-    """Return one member's scores (N, N) of a list, the mean of both directions."""
-    own_column = np.arange(len(accounts.first))
-    model = Model((replace(member, weight=1.0),))
-    scores = model.score_matrix(accounts.first, accounts.last, max_tokens, own_column)
-    return (scores + scores.T) / 2
 
 
 def _metrics(accounts, scores, weights):

@@ -39,7 +39,7 @@ AVERAGED = {  # by definition, the metrics whose mean is "overall"
     "pan20": ("AUC", "F1", "c@1", "F_0.5u"),
 }
 DEFINITIONS = tuple(AVERAGED)
-METRICS = (*AVERAGED["pan21"], "overall")
+METRICS = (*AVERAGED["pan21"], "overall", "hardest_AUC")
 
 
 def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) -> Trials:
@@ -196,7 +196,8 @@ def evaluate_verification(
     max_tokens: int = 32,
     definition: str = "pan21",
     decision: str = "calibrated",
-    same_topic: np.ndarray | None = None,
+    *,
+    same_topic: np.ndarray,
     **drawn: int,
 ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
     """Fit the decision on dev pairs, then decide each test pair alone and compute PAN's metrics.
@@ -208,15 +209,14 @@ def evaluate_verification(
     max_tokens : tokens read of each post
     definition : "pan21" or "pan20", see :func:`pan_metrics`
     decision : "calibrated" or "shift", see :func:`fit_decision`
-    same_topic : (N,) whether each of the N test pairs is on one topic; adds the metric
-        ``hardest_AUC``: same-author pairs on two topics against different-author pairs on one
+    same_topic : (N,) bool, whether each of the N test pairs is on one topic
     **drawn : ``seed`` and ``resamples`` of :func:`verification_metrics`
 
     Returns
     -------
     The table of :func:`verification_metrics`, with ``n_unanswered`` and ``dev_overall``, which have
     no interval; and the pairs of "dev" and "test", with columns ``first`` and ``second`` (numbers
-    of their authors), ``same``, ``similarity`` and ``score``, and perhaps ``same_topic``.
+    of their authors), ``same``, ``similarity`` and ``score``, those of test also ``same_topic``.
 
     Raises
     ------
@@ -236,8 +236,7 @@ def evaluate_verification(
     decide, _ = fit_decision(scored["dev"].similarity, dev.same, definition, decision)
     for pairs in scored.values():
         pairs["score"] = decide(pairs.similarity)
-    if same_topic is not None:
-        scored["test"]["same_topic"] = same_topic
+    scored["test"]["same_topic"] = same_topic
     table = verification_metrics(scored["test"], definition=definition, **drawn)
     on_dev = pan_metrics(scored["dev"].score, dev.same, definition)
     unanswered = (scored["test"].score == 0.5).sum()
@@ -265,7 +264,7 @@ def evaluate_documents(
 
     Returns
     -------
-    The tables of :func:`evaluate_verification`, with ``hardest_AUC``.
+    The tables of :func:`evaluate_verification`.
 
     Raises
     ------
@@ -315,7 +314,8 @@ def verification_metrics(
     Returns
     -------
     Columns ``value``, ``low`` and ``high``, a row for each metric, or for "AUC_difference" and so
-    on, with ``hardest_AUC`` where pairs tell whether they are on one topic
+    on. ``hardest_AUC`` is that of same-author pairs on two topics against different-author pairs on
+    one
 
     Raises
     ------
@@ -326,12 +326,9 @@ def verification_metrics(
     bases = [] if base is None else [base]
     if base is not None and not base[trials].equals(pairs[trials]):
         raise ValueError("models to compare were not measured on the same pairs")
-    names = list(METRICS)
-    if "same_topic" in pairs:
-        names.append("hardest_AUC")
     authors = pairs[["first", "second"]].to_numpy()
     measure = partial(_metrics, definition)
-    return resampled_metrics(names, authors.ravel(), measure, [pairs], bases, seed, resamples)
+    return resampled_metrics(METRICS, authors.ravel(), measure, [pairs], bases, seed, resamples)
 
 
 def _metrics(definition, pairs, author_times):
@@ -341,11 +338,10 @@ def _metrics(definition, pairs, author_times):
     scores = pairs.score.to_numpy()
     same = pairs.same.to_numpy()
     times = author_times[:, first] * np.where(same, 1, author_times[:, second])
+    is_hard = same != pairs.same_topic.to_numpy(bool)
     metrics = pan_metrics(scores, same, definition, times)
+    metrics["hardest_AUC"] = auc(scores, same, times * is_hard)
     columns = [metrics[name] for name in METRICS]
-    if "same_topic" in pairs:
-        is_hard = same != pairs.same_topic.to_numpy(bool)
-        columns.append(auc(scores, same, times * is_hard))
     return np.where(np.isfinite(metrics["AUC"]), columns, np.nan).T  # else without both kinds
 
 

@@ -216,14 +216,13 @@ def _is_at_chance(claim: Any, sides: pd.DataFrame) -> bool:
     """
     if claim.metric not in CHANCE or not claim.table or sides.empty:
         return False
-    table = _published_table(claim.table)
     chance = CHANCE[claim.metric]
     side = sides.iloc[0]
-    for query, ending in ((claim.row, ""), (claim.row_base, "_base")):
+    for value, ending in zip(_paper_values(claim), ("", "_base")):
         is_no_better = side[f"low{ending}"] <= chance
         if claim.metric in LOWER_IS_BETTER:
             is_no_better = side[f"high{ending}"] >= chance
-        if is_no_better and abs(table.query(query)[claim.metric].mean() - chance) >= NEAR_CHANCE:
+        if is_no_better and abs(value - chance) >= NEAR_CHANCE:
             return True
     return False
 
@@ -233,12 +232,16 @@ def _published(claim: Any) -> tuple[float, str]:
     if not claim.table:
         words, sign = SIGNS[claim.sign]
         return sign, words
-    table = _published_table(claim.table)
-    value = table.query(claim.row)[claim.metric].mean()
-    base_value = table.query(claim.row_base)[claim.metric].mean()
+    value, base_value = _paper_values(claim)
     if pd.isna(value - base_value):
         raise ValueError(f"{claim.table} lacks a row of the claim: {claim.claim}")
     return value - base_value, f" {value:.3f} against {base_value:.3f}"
+
+
+def _paper_values(claim: Any) -> list[float]:
+    """Return the values of both models of a claim in the paper."""
+    table = _published_table(claim.table)
+    return [table.query(rows)[claim.metric].mean() for rows in (claim.row, claim.row_base)]
 
 
 @cache

@@ -8,9 +8,8 @@ from scipy import stats
 
 from helpers.evaluation.bootstrap import (
     bootstrap_means,
-    metric_table,
-    percentile_interval,
     resample_weights,
+    resampled_metrics,
 )
 
 
@@ -50,19 +49,16 @@ def test_the_seed_draws_and_none_means_no_interval():
     assert np.array_equal(interval(values, groups, 50, 1), interval(values, groups, 50, 1))
     assert not np.array_equal(interval(values, groups, 50, 1), interval(values, groups, 50, 2))
     assert np.isnan(interval(values, groups, 0)).all()
-    low, high = percentile_interval([[0.0, np.nan], [1.0, 2.0]], 2)
-    assert (low[1], high[1]) == (2, 2)
 
 
-def test_every_summary_is_one_table():
-    result = bootstrap_means({"x": np.arange(4), "y": np.arange(4) > 1}, np.arange(4), 100)
-    assert list(result.columns) == ["value", "low", "high"] and result.index.name == "metric"
-    assert result.value.to_dict() == {"x": 1.5, "y": 0.5} and (result.low < result.value).all()
-    assert metric_table({"z": 3}).loc["z"].isna().tolist() == [False, True, True]
+def test_resamples_without_a_value_count_for_nothing():
+    def measure(values, weights):
+        means = weights @ values / weights.sum(1)
+        return np.stack([means, np.where(weights[:, 0] > 0, means, np.nan), np.nan * means], 1)
 
-
-def test_a_statistic_without_any_value_has_no_interval():
-    low, high = percentile_interval([[np.nan, 1.0], [np.nan, 3.0]], 2)
-    assert np.isnan([low[0], high[0]]).all() and (low[1], high[1]) == (1.05, 2.95)
-    assert np.isnan(percentile_interval([[np.nan], [np.nan]], 1)).all()
-    assert np.isnan(percentile_interval([], 3)).all()
+    values = np.random.default_rng(0).random(10)
+    table = resampled_metrics(["all", "some", "none"], np.arange(10), measure, [values])
+    drawn = [weights for weights in resample_weights(np.arange(10), 1000) if weights[0]]
+    ends = np.percentile([weights @ values / 10 for weights in drawn], [2.5, 97.5])
+    assert table.loc["some", ["low", "high"]].tolist() == pytest.approx(ends.tolist())
+    assert table.notna().all(axis=1).tolist() == [True, True, False]

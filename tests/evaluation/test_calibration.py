@@ -1,8 +1,6 @@
 """Calibration against known ratios, Cllr by hand, PAV and reliability against scikit-learn."""
 
-import json
 import math
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -10,7 +8,6 @@ from scipy.special import expit, logit
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import isotonic_regression
 
-from helpers.evaluation import calibration
 from helpers.evaluation.calibration import (
     Calibration,
     calibration_metrics,
@@ -25,7 +22,7 @@ from helpers.evaluation.detection import PAPER, DetectionCosts
 EVEN = DetectionCosts(prior=0.5, miss=1, false_accept=1)
 
 
-def gaussian(size=40_000, share=0.1, apart=2.0, deviation=0.5, seed=0):
+def gaussian(size, share=0.1, apart=1.0, deviation=0.5, seed=0):
     """Scores of two normal laws and the true LLR of each."""
     rng = np.random.default_rng(seed)
     same = rng.random(size) < share
@@ -33,209 +30,35 @@ def gaussian(size=40_000, share=0.1, apart=2.0, deviation=0.5, seed=0):
     return scores, same, apart / deviation**2 * (scores - apart / 2)
 
 
-class TestFit:
-    @pytest.mark.parametrize("prior", [0.05, 0.5])
-    @pytest.mark.parametrize("share", [0.02, 0.4])
-    def test_it_recovers_the_true_ratio_whatever_the_shares(self, prior, share):
-        scores, same, true = gaussian(200_000, share, apart=1.0)
-        fitted = fit_calibration(scores, same, prior=prior)
-        assert fitted.weights == pytest.approx([4.0], rel=0.05)
-        assert fitted.intercept == pytest.approx(-2.0, rel=0.1)
-        assert np.abs(fitted.llr(scores) - true).max() < 0.5
-
-    def test_a_shifted_and_scaled_score_gives_the_same_ratios(self):
-        scores, same, _ = gaussian(apart=1.0)
-        scaled_scores = 7 * scores - 3
-        np.testing.assert_allclose(
-            fit_calibration(scores, same).llr(scores),
-            fit_calibration(scaled_scores, same).llr(scaled_scores),
-            atol=1e-3,
-        )
-
-    def test_with_the_sizes_it_knows_how_much_a_score_is_worth(self):
-        """The score's deviation falls with the number of posts; one slope for all sizes loses."""
-        rng = np.random.default_rng(0)
-        size = rng.choice([1, 4, 16, 64], 60_000)
-        target_size = np.full(len(size), 100)
-        same = rng.random(len(size)) < 0.3
-        # slope 1 + log size in the score, and -log size / 2 - 1 without it: within the family
-        slope, level = 1 + np.log(size), -1 - np.log(size) / 2
-        mean = -level / slope
-        gap = np.where(same, slope / 2, -slope / 2)
-        scores = mean + gap / slope + rng.standard_normal(len(size)) / np.sqrt(slope)
-        true = slope * scores + level
-        plain, aware = (
-            fit_calibration(scores, same),
-            fit_calibration(scores, same, size, target_size),
-        )
-        assert np.abs(aware.llr(scores, size, target_size) - true).mean() < 0.1
-        assert (
-            cllr(aware.llr(scores, size, target_size), same) < cllr(plain.llr(scores), same) - 0.02
-        )
-        assert cllr(aware.llr(scores, size, target_size), same) == pytest.approx(
-            cllr(true, same), abs=0.005
-        )
-
-    def test_each_pair_is_scored_alone(self):
-        scores, same, _ = gaussian(2000)
-        sizes = np.random.default_rng(0).integers(1, 100, (2, 2000))
-        fitted = fit_calibration(scores, same, *sizes)
-        together = fitted.llr(scores, *sizes)
-        for rows in (slice(0, 1), slice(5, 9), slice(None, None, -1)):
-            np.testing.assert_array_equal(fitted.llr(scores[rows], *sizes[:, rows]), together[rows])
-
-    def test_trials_without_an_error_give_a_finite_slope(self):
-        fitted = fit_calibration(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1]))
-        assert 0 < fitted.weights[0] < 100
-
-    def test_it_is_kept_as_json(self):
-        scores, same, _ = gaussian(500)
-        fitted = fit_calibration(scores, same)
-        assert Calibration(**json.loads(json.dumps(asdict(fitted)))) == fitted
-
-    def test_errors(self):
-        scores, same, _ = gaussian(50, 0.5)
-        sizes = np.ones(50)
-        with pytest.raises(ValueError, match="both kinds of trials: 50 of 50"):
-            fit_calibration(scores, same | True)
-        with pytest.raises(ValueError, match="1 are not finite"):
-            fit_calibration(np.where(np.arange(50) == 3, np.nan, scores), same)
-        with pytest.raises(ValueError, match="dimension"):
-            fit_calibration(scores, same, sizes)
-        with pytest.raises(ValueError, match="5 features, fitted on 1"):
-            fit_calibration(scores, same).llr(scores, sizes, sizes)
-        with pytest.raises(ValueError, match="1 features, fitted on 5"):
-            fit_calibration(scores, same, sizes, sizes).llr(scores)
+@pytest.mark.parametrize("prior", [0.05, 0.5])
+@pytest.mark.parametrize("share", [0.02, 0.4])
+def test_a_fit_recovers_the_true_ratio_whatever_the_shares(prior, share):
+    scores, same, true = gaussian(200_000, share)
+    fitted = fit_calibration(scores, same, prior=prior)
+    assert fitted.weights == pytest.approx([4.0], rel=0.05)
+    assert fitted.intercept == pytest.approx(-2.0, rel=0.1)
+    assert np.abs(fitted.llr(scores) - true).max() < 0.5
 
 
-class TestCllr:
-    def test_by_hand(self):
-        llr, same = np.log([3, 1, 1 / 3, 1 / 7]), np.array([True, True, False, False])
-        wanted = (math.log2(4 / 3) + math.log2(2)) / 4 + (math.log2(4 / 3) + math.log2(8 / 7)) / 4
-        assert cllr(llr, same) == pytest.approx(wanted)
-
-    def test_a_ratio_that_says_nothing_costs_one_bit(self):
-        for share in (1, 30, 99):
-            assert cllr(np.zeros(100), np.arange(100) < share) == pytest.approx(1)
-
-    def test_certain_and_right_or_wrong(self):
-        same = np.array([True, False])
-        assert cllr(np.array([np.inf, -np.inf]), same) == 0
-        assert cllr(np.array([-5000.0, 0]), same) > 1000, "no overflow"
-
-    def test_true_ratios_cannot_be_improved(self):
-        scores, same, true = gaussian(200_000, 0.3, apart=1.0)
-        assert cllr(true, same) < min(
-            cllr(1.3 * true, same), cllr(0.7 * true, same), cllr(true + 0.5, same)
-        )
-        assert min_cllr(scores, same) == pytest.approx(cllr(true, same), abs=0.003)
-
-    def test_the_minimum_is_that_of_pav(self):
-        """Scores in order, so that ties aside isotonic regression of the labels is PAV."""
-        scores, same, _ = gaussian(300, 0.2, apart=0.7)
-        order = np.argsort(scores)
-        posterior = isotonic_regression(same[order].astype(float), y_min=0, y_max=1)
-        llr = np.empty(300)
-        with np.errstate(divide="ignore"):
-            llr[order] = logit(posterior) - logit(same.mean())
-        assert min_cllr(scores, same) == pytest.approx(cllr(llr, same))
-
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_equal_scores_get_one_ratio(self, dtype):
-        scores, same = np.array([1, 1, 1, 2, 2, 2], dtype), np.array([1, 0, 0, 1, 1, 0])
-        # 1 : 2 and 2 : 1, at equal classes
-        assert min_cllr(scores, same) == pytest.approx(
-            cllr(np.log([1 / 2] * 3 + [2] * 3), same.astype(bool))
-        )
-        assert min_cllr(np.zeros(6, dtype), same) == pytest.approx(1)
-        assert min_cllr(np.array([0, 0, 0, 1, 1, 1], dtype), np.arange(6) > 2) == pytest.approx(
-            0, abs=1e-12
-        )
-        assert min_cllr(np.array([1, 1, 1, 2, 2, 2], dtype) / 10**9, same) == pytest.approx(
-            min_cllr(scores, same)
-        )
-
-    def test_it_is_a_minimum_and_the_same_for_any_monotone_map(self):
-        scores, same, true = gaussian(3000, 0.2, apart=0.7)
-        least = min_cllr(scores, same)
-        assert least <= cllr(true, same) and least <= cllr(
-            fit_calibration(scores, same).llr(scores), same
-        )
-        assert min_cllr(np.exp(scores), same) == pytest.approx(least)
-
-    def test_scores_that_only_rounding_tells_apart_have_a_ratio(self):
-        """Between which no probability can be interpolated."""
-        rng = np.random.default_rng(19)
-        same = np.arange(24) < 8
-        scores = np.round(rng.normal(size=24) + 6 * same) + 1e-15 * rng.integers(0, 5, 24)
-        assert min_cllr(scores, same) == pytest.approx(0, abs=1e-12)
-
-
-class TestReliability:
-    def test_it_is_that_of_scikit_learn_at_the_trials_own_prior(self):
-        scores, same, true = gaussian(5000, 0.3)
-        prior = same.mean()
-        table = reliability_bins(true, same, prior, bins=7)
-        observed, predicted = calibration_curve(same, expit(true + logit(prior)), n_bins=7)
-        np.testing.assert_allclose(table.observed, observed)
-        np.testing.assert_allclose(table.predicted, predicted)
-        assert table.same.sum() == same.sum() and table.different.sum() == (~same).sum()
-
-    def test_true_ratios_are_right_at_any_prior(self):
-        _, same, true = gaussian(400_000, 0.3, apart=1.0)
-        for prior in (0.2, 0.5, 0.8):
-            table = reliability_bins(true, same, prior)
-            assert len(table) == 10
-            assert (table.observed - table.predicted).abs().max() < 0.02
-            inside = table.predicted.between(table.observed_low, table.observed_high)
-            assert inside.mean() > 0.7 and (table.observed_high - table.observed_low).max() < 0.05
-
-    def test_intervals_hold_what_was_observed_and_are_wide_for_few_pairs(self):
-        _, same, true = gaussian(40, 0.3)
-        table = reliability_bins(true, same, 0.1)
-        assert table.observed.between(table.observed_low - 1e-9, table.observed_high + 1e-9).all()
-        alone = table[table.same + table.different == 1]
-        assert len(alone) and ((alone.observed_high - alone.observed_low) > 0.2).all()
-
-    def test_certain_ratios_are_in_the_outer_bins(self):
-        llr = np.array([-np.inf, np.inf])
-        table = reliability_bins(llr, np.array([False, True]))
-        assert table[["predicted", "observed"]].to_numpy().tolist() == [[0, 0], [1, 1]]
-
-
-class TestOperatingPoint:
-    @pytest.mark.parametrize("costs", [PAPER, EVEN])
-    def test_true_ratios_reach_the_minimum_without_looking(self, costs):
-        _, same, true = gaussian(200_000, 0.3, apart=1.0)
-        metrics = calibration_metrics(true, same, costs).value
-        assert metrics["threshold"] == pytest.approx(
-            math.log((1 - costs.prior) * costs.false_accept / costs.prior)
-        )
-        assert metrics["minDCF"] <= metrics["DCF"] < metrics["minDCF"] + 0.01
-        wanted = (
-            costs.prior * metrics["P_miss"]
-            + (1 - costs.prior) * costs.false_accept * metrics["P_fa"]
-        )
-        assert metrics["DCF"] == pytest.approx(wanted / costs.prior)
-        shifted = calibration_metrics(true + 2, same, costs).value
-        assert shifted["DCF"] > metrics["DCF"] + 0.05 and shifted["minDCF"] == pytest.approx(
-            metrics["minDCF"]
-        )
-        assert (
-            shifted["minCllr"] == pytest.approx(metrics["minCllr"])
-            and shifted["Cllr"] > metrics["Cllr"]
-        )
-
-    def test_fitted_on_dev_it_holds_on_test(self):
-        scores, same, _ = gaussian(50_000, 0.1, apart=1.0)
-        test_scores, test_same, _ = gaussian(50_000, 0.02, apart=1.0, seed=1)
-        metrics = calibration_metrics(
-            calibration.fit_calibration(scores, same).llr(test_scores), test_same
-        ).value
-        assert (
-            metrics["Cllr"] < metrics["minCllr"] + 0.02
-            and metrics["DCF"] < metrics["minDCF"] + 0.02
-        )
+def test_with_the_sizes_it_knows_how_much_a_score_is_worth():
+    """The score's deviation falls with the number of posts; one slope for all sizes loses."""
+    rng = np.random.default_rng(0)
+    size = rng.choice([1, 4, 16, 64], 60_000)
+    target_size = np.full(len(size), 100)
+    same = rng.random(len(size)) < 0.3
+    # slope 1 + log size in the score, and -log size / 2 - 1 without it: within the family
+    slope, level = 1 + np.log(size), -1 - np.log(size) / 2
+    mean = np.where(same, 0.5, -0.5) - level / slope
+    scores = mean + rng.standard_normal(len(size)) / np.sqrt(slope)
+    true = slope * scores + level
+    plain = fit_calibration(scores, same).llr(scores)
+    fitted = fit_calibration(scores, same, size, target_size)
+    aware = fitted.llr(scores, size, target_size)
+    assert np.abs(aware - true).mean() < 0.1
+    assert cllr(aware, same) < cllr(plain, same) - 0.02
+    for rows in (slice(0, 1), slice(5, 9)):
+        alone = fitted.llr(scores[rows], size[rows], target_size[rows])
+        np.testing.assert_array_equal(alone, aware[rows], "each pair alone")
 
 
 def test_a_calibration_with_a_knot_bends_there_and_is_a_sum_of_pieces():
@@ -250,3 +73,90 @@ def test_a_calibration_with_a_knot_bends_there_and_is_a_sum_of_pieces():
     posts = np.full(11, np.e)
     more = [0.3 + max(score - 1, 0) for score in scores]
     np.testing.assert_allclose(sized.llr(scores, posts, posts), np.add(expected, more))
+
+
+def test_what_cannot_be_fitted_and_what_can():
+    scores, same, _ = gaussian(50, 0.5)
+    sizes = np.ones(50)
+    with pytest.raises(ValueError, match="both kinds of trials: 50 of 50"):
+        fit_calibration(scores, same | True)
+    with pytest.raises(ValueError, match="1 are not finite"):
+        fit_calibration(np.where(np.arange(50) == 3, np.nan, scores), same)
+    with pytest.raises(ValueError, match="5 features, fitted on 1"):
+        fit_calibration(scores, same).llr(scores, sizes, sizes)
+    separated = fit_calibration(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1]))
+    assert 0 < separated.weights[0] < 100, "trials without an error give a finite slope"
+
+
+def test_cllr_by_hand():
+    llr, same = np.log([3, 1, 1 / 3, 1 / 7]), np.array([True, True, False, False])
+    wanted = (math.log2(4 / 3) + math.log2(2)) / 4 + (math.log2(4 / 3) + math.log2(8 / 7)) / 4
+    assert cllr(llr, same) == pytest.approx(wanted)
+    assert cllr(np.array([np.inf, -np.inf]), same[1:3]) == 0
+    assert cllr(np.array([-5000.0, 0]), same[1:3]) > 1000, "no overflow"
+
+
+def test_the_minimum_is_that_of_pav():
+    """Scores in order, so that ties aside isotonic regression of the labels is PAV."""
+    scores, same, _ = gaussian(300, 0.2, apart=0.7)
+    order = np.argsort(scores)
+    posterior = isotonic_regression(same[order].astype(float), y_min=0, y_max=1)
+    llr = np.empty(300)
+    with np.errstate(divide="ignore"):
+        llr[order] = logit(posterior) - logit(same.mean())
+    assert min_cllr(scores, same) == pytest.approx(cllr(llr, same))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("unit", [1, 1e-9])
+def test_equal_scores_get_one_ratio(dtype, unit):
+    scores, same = np.array([1, 1, 1, 2, 2, 2], dtype) * dtype(unit), np.array([1, 0, 0, 1, 1, 0])
+    wanted = cllr(np.log([1 / 2] * 3 + [2] * 3), same.astype(bool))  # at equal classes
+    assert min_cllr(scores, same) == pytest.approx(wanted)
+    assert min_cllr(scores[:3], same[:3]) == pytest.approx(1)
+
+
+def test_scores_that_only_rounding_tells_apart_have_a_ratio():
+    """Between which no probability can be interpolated."""
+    rng = np.random.default_rng(19)
+    same = np.arange(24) < 8
+    scores = np.round(rng.normal(size=24) + 6 * same) + 1e-15 * rng.integers(0, 5, 24)
+    assert min_cllr(scores, same) == pytest.approx(0, abs=1e-12)
+
+
+def test_reliability_is_that_of_scikit_learn_at_the_trials_own_prior():
+    scores, same, true = gaussian(5000, 0.3, apart=2.0)
+    prior = same.mean()
+    table = reliability_bins(true, same, prior, bins=7)
+    observed, predicted = calibration_curve(same, expit(true + logit(prior)), n_bins=7)
+    np.testing.assert_allclose(table.observed, observed)
+    np.testing.assert_allclose(table.predicted, predicted)
+    assert table.same.sum() == same.sum() and table.different.sum() == (~same).sum()
+    certain = reliability_bins(np.array([-np.inf, np.inf]), np.array([False, True]))
+    assert certain[["predicted", "observed"]].to_numpy().tolist() == [[0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("prior", [0.2, 0.8])
+def test_true_ratios_are_right_at_any_prior(prior):
+    _, same, true = gaussian(400_000, 0.3)
+    table = reliability_bins(true, same, prior)
+    assert len(table) == 10
+    assert (table.observed - table.predicted).abs().max() < 0.02
+    inside = table.predicted.between(table.observed_low, table.observed_high)
+    assert inside.mean() > 0.7 and (table.observed_high - table.observed_low).max() < 0.05
+
+
+@pytest.mark.parametrize("costs", [PAPER, EVEN])
+def test_true_ratios_reach_the_minimum_without_looking(costs):
+    _, same, true = gaussian(200_000, 0.3)
+    metrics = calibration_metrics(true, same, costs).value
+    odds = (1 - costs.prior) / costs.prior
+    assert metrics["threshold"] == pytest.approx(math.log(odds * costs.false_accept))
+    assert metrics["minDCF"] <= metrics["DCF"] < metrics["minDCF"] + 0.01
+    wanted = metrics["P_miss"] + odds * costs.false_accept * metrics["P_fa"]
+    assert metrics["DCF"] == pytest.approx(wanted)
+    assert metrics["minCllr"] == pytest.approx(metrics["Cllr"], abs=0.003)
+    shifted = calibration_metrics(true + 2, same, costs).value
+    assert shifted["DCF"] > metrics["DCF"] + 0.05 and shifted["Cllr"] > metrics["Cllr"] + 0.05
+    for name in ("minDCF", "minCllr"):
+        assert shifted[name] == pytest.approx(metrics[name])

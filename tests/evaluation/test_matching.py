@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import optimize, sparse
 
 from helpers.evaluation import matching
-from helpers.evaluation.calibration import cllr, min_cllr
 from helpers.evaluation.matching import (
     FIT_LISTS,
     MatchConfig,
@@ -38,25 +37,19 @@ def drawn_scores(seed, shape, missing=0.0):
     return scores
 
 
-def nobody_of(probability, axis):
-    """The probability of nobody, of each query (axis 1) or target (axis 0)."""
-    return np.maximum(1 - probability.sum(axis), 0)
-
-
 @given(st.integers(0, 10**6), SHAPES, OVERLAPS, st.sampled_from([0.0, 0.4]))
 def test_matching_is_that_of_a_loop_in_log_space(seed, shape, overlap, missing):
     scores = drawn_scores(seed, shape, missing)
-    has_pairs = np.isfinite(scores).any(1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = sinkhorn(scores, CONFIG, overlap)
     with np.errstate(invalid="ignore"):
         expected = np.nan_to_num(slow_match(scores, CONFIG, overlap))
     np.testing.assert_allclose(result, expected[:-1, :-1], atol=1e-9)
-    nobody = np.where(has_pairs, expected[:-1, -1], 1)
-    np.testing.assert_allclose(nobody_of(result, 1), nobody, atol=1e-9)
-    left = np.clip(1 - expected[:-1, :-1].sum(0), 0, 1)
-    np.testing.assert_allclose(nobody_of(result, 0), left, atol=1e-9)
+    has_pairs = np.isfinite(scores).any(1)
+    np.testing.assert_allclose(
+        1 - result.sum(1)[has_pairs], expected[:-1, -1][has_pairs], atol=1e-9
+    )
     assert overlap == 1 or (result.sum(0) <= matching.MOST_TOTAL).all()
 
 
@@ -72,28 +65,21 @@ def test_two_queries_are_not_both_sure_of_one_target(overlap):
     assert early[:2, 0].sum() > 1.9
 
 
-def assignment(scores):
-    """The best assignment (Q, T) bool by SciPy, and how much it is better than the second best."""
-    rows = optimize.linear_sum_assignment(scores, maximize=True)
-    best = np.zeros(scores.shape, bool)
-    best[rows] = True
-    others = []
-    for pair in zip(*rows):
-        without = scores.copy()
-        without[pair] = -1e6
-        others.append(without[optimize.linear_sum_assignment(without, maximize=True)].sum())
-    return best, scores[rows].sum() - max(others)
-
-
 @pytest.mark.parametrize("shape", [(6, 6), (5, 7), (7, 5)])
-def test_at_a_low_temperature_pairs_are_those_of_the_best_assignment(shape):
+def test_at_a_low_temperature_pairs_are_those_of_the_best_assignment_of_scipy(shape):
     compared = 0
     for seed in range(30):
         scores = np.random.default_rng(seed).standard_normal(shape)
-        best, margin = assignment(scores)
-        if margin > 0.1:
+        pairs = optimize.linear_sum_assignment(scores, maximize=True)
+        others = []
+        for pair in zip(*pairs):
+            without = scores.copy()
+            without[pair] = -1e6
+            second = optimize.linear_sum_assignment(without, maximize=True)
+            others.append(without[second].sum())
+        if scores[pairs].sum() - max(others) > 0.1:
             result = sinkhorn(scores, MatchConfig(slope=70.0, intercept=0.0), 1.0, 2000)
-            np.testing.assert_array_equal(result > 0.5, best)
+            np.testing.assert_array_equal(np.argwhere(result > 0.5), np.transpose(pairs))
             compared += 1
     assert compared > 15
 
@@ -110,62 +96,41 @@ def test_mutual_best_pairs_are_those_of_a_loop(seed, shape, values):
 
 
 @given(st.integers(0, 10**6), SHAPES, OVERLAPS)
-def test_the_order_of_accounts_does_not_matter(seed, shape, overlap):
+def test_sparse_scores_in_any_order_have_the_same_probabilities(seed, shape, overlap):
     scores = drawn_scores(seed, shape, 0.2)
-    rng = np.random.default_rng(seed)
-    rows = rng.permutation(shape[0])
-    columns = rng.permutation(shape[1])
-    one = sinkhorn(scores, CONFIG, overlap)
-    mixed = as_pairs(scores[rows][:, columns])
-    order = rng.permutation(mixed.nnz)
-    places = tuple(place[order] for place in mixed.coords)
-    mixed = sparse.coo_array((mixed.data[order], places), shape)
-    other = sinkhorn(mixed, CONFIG, overlap).toarray()
-    expected = one[rows][:, columns]
-    np.testing.assert_allclose(other, expected, atol=1e-9)
-    np.testing.assert_allclose(nobody_of(other, 1), nobody_of(one, 1)[rows], atol=1e-9)
-    np.testing.assert_allclose(nobody_of(other, 0), nobody_of(one, 0)[columns], atol=1e-9)
+    pairs = as_pairs(scores)
+    order = np.random.default_rng(seed).permutation(pairs.nnz)
+    places = tuple(place[order] for place in pairs.coords)
+    mixed = sparse.coo_array((pairs.data[order], places), shape)
+    expected = sinkhorn(scores, CONFIG, overlap)
+    np.testing.assert_allclose(sinkhorn(mixed, CONFIG, overlap).toarray(), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("overlap", [1.0, 0.5, 0.01])
-@pytest.mark.parametrize("shape", [(6, 6), (5, 9), (9, 5)])
+@pytest.mark.parametrize("shape", [(6, 6), (5, 9)])
 def test_extreme_scores_give_numbers_and_no_warning(overlap, shape):
     rng = np.random.default_rng(0)
     one_target = np.full((300, shape[1]), -np.inf)
     one_target[:, 0] = rng.standard_normal(300) * 1e4
     empty_row = rng.standard_normal(shape)
     empty_row[1] = -np.inf
-    lists = [rng.choice([-1e4, 1e4], shape), rng.standard_normal(shape) * 1e4, one_target]
+    lists = [rng.standard_normal(shape) * 1e4, one_target, one_target.T, empty_row, empty_row.T]
     lists += [np.full(shape, value) for value in (0.0, 1e4, -1e4, -np.inf)]
-    lists += [one_target.T, empty_row, empty_row.T]
     for scores in lists:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             result = sinkhorn(scores, CONFIG, overlap)
             llr = CONFIG.llr(result, overlap, max(scores.shape))
             estimate = estimate_overlap(scores, CONFIG)
-        matrix = result
-        for values in (matrix, llr, nobody_of(result, 1), nobody_of(result, 0)):
-            assert np.isfinite(values).all()
-        np.testing.assert_allclose(matrix.sum(1) + nobody_of(result, 1), 1, atol=1e-9)
-        has_pairs = np.isfinite(scores).any(1)
-        assert (nobody_of(result, 1)[~has_pairs] == 1).all()
+        assert np.isfinite(result).all() and np.isfinite(llr).all()
+        assert (result.sum(1) <= 1 + 1e-9).all()
         assert matching.MIN_OVERLAP <= estimate <= matching.MAX_OVERLAP
 
 
 def test_the_likelihood_ratio_takes_the_prior_of_a_pair_away():
     result = sinkhorn(drawn_scores(0, (4, 8)), CONFIG, 0.5)
-    odds = (
-        np.exp(CONFIG.llr(result, 0.5, 8)) * (1 / 16) / (1 - 1 / 16)
-    )  # 2 of 32 pairs are partners
+    odds = np.exp(CONFIG.llr(result, 0.5, 8)) / 15  # 2 of 32 pairs are partners
     np.testing.assert_allclose(odds / (1 + odds), result)
-
-
-def test_without_a_round_rows_alone_are_divided():
-    scores = np.array([[1.0, 0.0], [1.0, -1.0]])
-    probability = sinkhorn(scores, MatchConfig(1.0, 0.0), 1.0, rounds=0)
-    expected = np.exp([[1, 0], [1, -1]]) / np.exp([[1, 0], [1, -1]]).sum(1, keepdims=True)
-    np.testing.assert_allclose(probability, expected)
 
 
 def test_pairs_are_those_above_minus_infinity():
@@ -190,65 +155,35 @@ def scores_of_known(accounts, seed):
     return scores + DISTANCE * np.eye(accounts)
 
 
-@pytest.fixture(scope="module")
-def line():
-    return fit_match(scores_of_known(200, seed=1))
-
-
-@pytest.mark.parametrize("overlap", [1.0, 0.5, 0.1, 0.01])
+@pytest.mark.parametrize("overlap", [1.0, 0.5, 0.01])
 def test_drawn_lists_share_the_accounts_of_their_overlap(overlap):
     queries, targets = draw_lists(300, overlap, np.random.default_rng(0))
     shared = np.intersect1d(queries, targets)
     assert len(queries) == len(targets) == len({*queries}) == len({*targets})
     assert len(shared) / len(queries) == pytest.approx(overlap, abs=0.005)
     np.testing.assert_array_equal(queries[: len(shared)], targets[: len(shared)])
-    assert len({*queries} | {*targets}) >= 299 and max(queries.max(), targets.max()) < 300
 
 
-def test_the_slope_is_that_of_the_likelihood_ratio(line):
-    assert line.slope == pytest.approx(DISTANCE, rel=0.25)
-    assert line.accounts == 200 and 0.5 < line.llr_scale < 1.5
-
-
-@pytest.mark.parametrize("overlap", [0.5, 0.1])
-def test_probabilities_of_other_lists_are_cautious(line, overlap):
-    rng = np.random.default_rng(3)
-    probabilities, llrs, trues = [], [], []
-    for seed in range(2, 22):
-        scores = scores_of_known(200, seed)
-        queries, targets = draw_lists(200, overlap, rng)
-        result = sinkhorn(scores[np.ix_(queries, targets)], line, overlap)
-        probabilities.append(result.ravel())
-        llrs.append(line.llr(result, overlap, len(queries)).ravel())
-        trues.append((queries[:, None] == targets).ravel())
-    probability, llr, same = [np.concatenate(parts) for parts in (probabilities, llrs, trues)]
-    assert cllr(llr, same) < 1.2 * min_cllr(llr, same)  # 1.27 without a shift
-    likely = probability > 0.2
-    assert likely.sum() > 90
-    too_cautious = same[likely].mean() - probability[likely].mean()
-    assert 0 < too_cautious < 0.3
-
-
-def test_a_line_is_the_likeliest_of_those_near_it(line):
+def test_a_line_is_that_of_the_likelihood_ratio_and_the_likeliest_of_those_near_it():
     """The mean log-probability of the truth, in the fitted lists, falls to all sides."""
     scores = scores_of_known(200, seed=1)
+    line = fit_match(scores)
 
     def likelihood(candidate):
         rng = np.random.default_rng(0)
         means = []
         for overlap, count in FIT_LISTS.items():
-            values = []
             for _ in range(count):
                 queries, targets = draw_lists(200, overlap, rng)
-                matching = sinkhorn(scores[np.ix_(queries, targets)], candidate, overlap)
+                probability = sinkhorn(scores[np.ix_(queries, targets)], candidate, overlap)
                 same = queries[:, None] == targets
-                truth = [*matching[same]]
-                truth += [*nobody_of(matching, 1)[~same.any(1)]]
-                truth += [*nobody_of(matching, 0)[~same.any(0)]]
-                values.append(np.log(np.maximum(truth, 1e-12)).mean())
-            means.append(np.mean(values))
-        return np.mean(means)
+                nobody = [1 - probability.sum(axis)[~same.any(axis)] for axis in (0, 1)]
+                truth = np.concatenate([probability[same], *nobody])
+                means.append(np.log(np.maximum(truth, 1e-12)).mean() / count)
+        return sum(means)
 
+    assert line.slope == pytest.approx(DISTANCE, rel=0.25)
+    assert line.accounts == 200 and 0.5 < line.llr_scale < 1.5
     best = likelihood(line)
     for slope, shift in ((0.7, 0), (1.4, 0), (1, -1.5), (1, 1.5)):
         assert likelihood(MatchConfig(slope * line.slope, line.intercept + shift)) < best
@@ -256,13 +191,8 @@ def test_a_line_is_the_likeliest_of_those_near_it(line):
 
 def test_a_prior_bounds_the_slope_of_few_accounts_that_are_all_told_apart():
     scores = scores_of_known(15, seed=5) + 10 * np.eye(15)
-    told_apart = scores.diagonal().min() > (scores - 20 * np.eye(15)).max()
-    assert told_apart, "so the likeliest slope is infinite"
-    assert fit_match(scores).slope > 3
+    assert fit_match(scores).slope > 3, "the likeliest slope is infinite"
     assert 0.5 < fit_match(scores, expected_slope=1.0).slope < 2
-
-
-def test_a_line_is_fitted_on_ten_accounts_or_more():
     with pytest.raises(ValueError, match="10 accounts or more, not on 9"):
         fit_match(np.eye(9))
 

@@ -1,24 +1,26 @@
-"""Ranks against plain counting and hand-made scores; summaries and paired differences."""
-
-import math
+"""Ranks against one comparison at a time and by hand; summaries, paired differences, errors."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
+from sklearn.neighbors import NearestNeighbors
 
 from helpers.evaluation import scores
 from helpers.evaluation.ranking import (
     compare_rankings,
     evaluate_ranking,
+    evaluate_retrieval,
     positive_ranks,
+    ranking_differences,
     ranking_metrics,
     ranking_trials,
+    retrieval_trials,
     trials_by_community,
 )
 from helpers.evaluation.trials import Trials
 from tests.factories import HabitCounts, LookUp, one_token_samples, store_in_memory, unit_rows
-from tests.oracles import slow_ranks
+from tests.oracles import slow_errors, slow_ranks
 
 E1, E2 = [1.0, 0.0], [0.0, 1.0]
 
@@ -38,196 +40,104 @@ def ranked(*arguments, **settings):
     return positive_ranks(*sides(*arguments, **settings)).tolist()
 
 
-class TestRanks:
-    def test_by_hand(self):
-        def at(*degrees):
-            return np.array(
-                [[math.cos(math.radians(d)), math.sin(math.radians(d))] for d in degrees],
-                np.float32,
-            )
+@pytest.mark.parametrize("dim", [3, 64, 1024])
+@pytest.mark.parametrize("block", [1, 2**24])
+def test_ranks_are_counted(monkeypatch, dim, block):
+    monkeypatch.setattr(scores, "BLOCK", block)
+    queries, targets = unit_rows(30, dim), unit_rows(50, dim, seed=1)
+    targets[10:20] = targets[3]  # ten equal targets
+    is_odd = np.arange(30)[:, None] % 2
+    targets[:30] = np.where(is_odd, targets[:30], queries)  # half of the queries are found
+    authors = np.random.default_rng(2).permutation(50)
+    wanted = slow_ranks(queries, targets, range(30), authors)
+    assert ranked(queries, targets, None, authors) == wanted
+    model, trials = sides(queries, targets, None, authors)
+    model.rows = sparse.csr_matrix(model.rows)
+    assert positive_ranks(model, trials).tolist() == wanted
 
-        # from 0 degrees the targets are 50 (own), 20, 90 and 10 away: 3rd;
-        # from 90 degrees 40, 70, 0 and 80 (own): 4th
-        assert ranked(at(0, 30, 80, 90), at(50, 20, 90, 10)) == [3, 1, 1, 4]
 
-    @pytest.mark.parametrize("dim", [3, 64, 1024])
-    @pytest.mark.parametrize("block", [1, 2**24])
-    def test_it_counts(self, monkeypatch, dim, block):
-        monkeypatch.setattr(scores, "BLOCK", block)
-        queries, targets = unit_rows(30, dim), unit_rows(50, dim, seed=1)
-        targets[10:20] = targets[3]  # ten equal targets
-        targets[:30] = np.where(
-            np.arange(30)[:, None] % 2, targets[:30], queries
-        )  # half of the queries are found
-        authors = np.random.default_rng(2).permutation(50)
-        wanted = slow_ranks(queries, targets, range(30), authors)
-        assert ranked(queries, targets, None, authors) == wanted
-        model, trials = sides(queries, targets, None, authors)
-        model.rows = sparse.csr_matrix(model.rows)
-        assert positive_ranks(model, trials).tolist() == wanted
+def test_ties_are_never_broken_by_position_and_raw_rows_are_ranked_by_their_distance():
+    for rows in (np.zeros((7, 4)), np.repeat(unit_rows(1, 1024), 7, 0)):
+        assert ranked(rows, np.tile(rows[:1], (11, 1))) == [11] * 7, "constant scores"
+    assert ranked([E1, E1], [E1, E2, E1, E1], [0, 3]) == [3, 3]
+    # as unit rows the first target would win: its direction is the query's, but it is far
+    queries, targets = np.array([[1.0, 1.0]]), np.array([[1.0, 0.5], [9.0, 9.0]])
+    assert ranked(queries, targets, unit=False) == [1] and ranked(queries, targets) == [2]
 
-    def test_of_several_own_targets_the_best_counts(self):
-        queries, targets = unit_rows(20, 4), unit_rows(60, 4, seed=1)
-        targets[30:] = targets[:30]
-        asking, answering = np.random.default_rng(0).integers(0, 6, (2, 60))
-        assert ranked(queries, targets, asking[:20], answering) == slow_ranks(
-            queries, targets, asking[:20], answering
-        )
 
-    def test_constant_scores_are_no_success(self):
-        for rows in (np.zeros((7, 4)), np.ones((7, 4)) / 2, np.repeat(unit_rows(1, 1024), 7, 0)):
-            assert ranked(rows, np.tile(rows[:1], (11, 1))) == [11] * 7
-
-    def test_ties_are_never_broken_by_position(self):
-        """The own target first or last among its equals."""
-        assert ranked([E1, E1], [E1, E2, E1, E1], [0, 3]) == [3, 3]
-
-    def test_raw_rows_are_ranked_by_their_distance(self):
-        """As unit rows the first target would win: its direction is the query's, but it is far."""
-        queries, targets = np.array([[1.0, 1.0]]), np.array([[1.0, 0.5], [9.0, 9.0]])
-        assert ranked(queries, targets, [0], unit=False) == [1] and ranked(
-            queries, targets, [0]
-        ) == [2]
-
-    def test_a_rank_is_at_least_one(self):
-        """Also where long vectors have more noise than a rounded score."""
-        rows = 1e4 * np.random.default_rng(0).normal(size=(300, 40))
-        for unit in (True, False):
-            assert min(ranked(rows, rows, unit=unit)) == 1
-
-    def test_the_reciprocal_rank_of_pytorch_metric_learning(self):
-        pytest.importorskip("faiss")
-        calculator = pytest.importorskip("pytorch_metric_learning.utils.accuracy_calculator")
-        import torch
-
-        queries, targets = unit_rows(60, 8), unit_rows(60, 8, seed=1)
-        targets[:30] += 2 * queries[:30]
-        targets /= np.linalg.norm(targets, axis=1, keepdims=True)
-        wanted = calculator.AccuracyCalculator(
-            include=("mean_reciprocal_rank", "precision_at_1"), k=60
-        ).get_accuracy(
-            torch.from_numpy(queries), torch.arange(60), torch.from_numpy(targets), torch.arange(60)
-        )
-        table, _ = evaluate_ranking(*sides(queries, targets), resamples=0)
-        assert table.value["MRR"] == pytest.approx(wanted["mean_reciprocal_rank"], rel=1e-6)
-        assert table.value["R@1"] == pytest.approx(wanted["precision_at_1"])
-
-    def test_errors(self):
-        rows = unit_rows(6, 5)
-        with pytest.raises(ValueError, match="1 of 6 queries have no target of their author"):
-            ranked(rows, rows[:5])
-        model, trials = sides(rows, rows)
-        with pytest.raises(ValueError, match="not listed pairs"):
-            positive_ranks(model, Trials(trials.queries, trials.targets, np.array([[0, 0]])))
-        model.rows[3] = np.nan
-        with pytest.raises(ValueError, match="not finite"):
-            positive_ranks(model, trials)
+def test_what_has_no_rank():
+    rows = unit_rows(6, 5)
+    with pytest.raises(ValueError, match="1 of 6 queries have no target of their author"):
+        ranked(rows, rows[:5])
+    model, trials = sides(rows, rows)
+    with pytest.raises(ValueError, match="not listed pairs"):
+        positive_ranks(model, Trials(trials.queries, trials.targets, np.array([[0, 0]])))
+    with pytest.raises(ValueError, match="targets of two authors, not 0 queries"):
+        positive_ranks(model, Trials(trials.queries[:0], trials.targets))
 
 
 def by_author(rank, authors=None):
     return pd.Series(np.asarray(rank, float), np.arange(len(rank)) if authors is None else authors)
 
 
-class TestSummary:
-    def test_by_hand(self):
-        table = ranking_metrics(by_author([1, 2, 4, 5, 8, 9, 100, 1]))
-        assert table.value["MRR"] == pytest.approx(
-            (1 + 1 / 2 + 1 / 4 + 1 / 5 + 1 / 8 + 1 / 9 + 1 / 100 + 1) / 8
-        )
-        assert table.value[["R@1", "R@4", "R@8"]].tolist() == [2 / 8, 4 / 8, 6 / 8]
-        assert table.value["mean_rank"] == 130 / 8
-        assert ((table.low <= table.value) & (table.value <= table.high)).all()
-
-    def test_chance(self):
-        """Random embeddings rank uniformly."""
-        table, rank = evaluate_ranking(*sides(unit_rows(500, 16), unit_rows(500, 16, seed=1)))
-        assert (
-            table.value["mean_rank"]
-            == pytest.approx(250.5, rel=0.1)
-            == pytest.approx(rank.mean(), rel=0.1)
-        )
-        assert table.value["R@8"] == pytest.approx(8 / 500, abs=0.02)
-
-    def test_training_asks_without_a_bootstrap(self):
-        model, trials = sides(unit_rows(50, 16), unit_rows(50, 16, seed=1))
-        table, rank = evaluate_ranking(model, trials, resamples=0)
-        assert table[["low", "high"]].isna().all(axis=None) and rank.index.tolist() == list(
-            range(50)
-        )
-        pd.testing.assert_series_equal(table.value, evaluate_ranking(model, trials)[0].value)
+def test_the_summary_by_hand():
+    table = ranking_metrics(by_author([1, 2, 4, 5, 8, 9, 100, 1]))
+    mrr = (1 + 1 / 2 + 1 / 4 + 1 / 5 + 1 / 8 + 1 / 9 + 1 / 100 + 1) / 8
+    assert table.value.tolist() == pytest.approx([mrr, 2 / 8, 4 / 8, 6 / 8, 130 / 8])
+    assert table.index.tolist() == ["MRR", "R@1", "R@4", "R@8", "mean_rank"]
+    assert ((table.low <= table.value) & (table.value <= table.high)).all()
 
 
-class TestTrials:
-    @pytest.mark.parametrize("posts", [1, 4, 16])
-    def test_targets_are_later_and_apart(self, posts):
-        counts = np.random.default_rng(0).integers(1, 60, 40)
-        store = store_in_memory(counts)
-        trials = ranking_trials(store, posts)
-        author = trials.queries.authors
-        assert author.tolist() == [
-            number for number, there in enumerate(counts) if there >= 2 * posts
-        ]
-        begin, end = store.author_offsets[author], store.author_offsets[author + 1]
-        query, target = trials.queries.first, trials.targets.first
-        assert (query == begin).all(), "the first posts"
-        assert (query + posts <= target).all(), "no post is in both"
-        assert (target + posts == end).all(), "the last posts, and none of the next author"
-        assert trials.same.tolist() == np.eye(len(author), dtype=bool).tolist()
-
-    def test_the_accounts_may_be_those_of_a_larger_size(self):
-        store = store_in_memory([32, 31, 40, 5, 90])
-        trials = ranking_trials(store, 2, min_posts=32)
-        assert trials.queries.authors.tolist() == [0, 2, 4] and trials.queries.count.tolist() == [
-            2,
-            2,
-            2,
-        ]
-
-    def test_what_cannot_be_ranked(self):
-        store = store_in_memory([32, 31, 5])
-        with pytest.raises(ValueError, match="two authors with 32 posts, found 1"):
-            ranking_trials(store)
-        for wrong in ((4, 7), (0, None)):
-            with pytest.raises(ValueError, match="query and target of"):
-                ranking_trials(store, *wrong)
-
-    def test_a_habit_is_found(self):
-        trials = ranking_trials(store_in_memory([40] * 20, habits=True), 16)
-        assert evaluate_ranking(HabitCounts(hours=True), trials)[0].low["MRR"] > 0.4
+@pytest.mark.parametrize("posts", [1, 4, 16])
+def test_targets_are_later_and_apart(posts):
+    counts = np.random.default_rng(0).integers(1, 60, 40)
+    store = store_in_memory(counts)
+    trials = ranking_trials(store, posts)
+    author = trials.queries.authors
+    np.testing.assert_array_equal(author, np.flatnonzero(counts >= 2 * posts))
+    query, target = trials.queries.first, trials.targets.first
+    assert (query == store.author_offsets[author]).all(), "the first posts"
+    assert (query + posts <= target).all(), "no post is in both"
+    assert (target + posts == store.author_offsets[author + 1]).all(), "the last posts"
+    assert trials.same.tolist() == np.eye(len(author), dtype=bool).tolist()
 
 
-class TestDifferences:
-    def test_models_are_compared_on_the_same_queries(self):
-        """Against SciPy's own resampling, and the tail of its binomial."""
-        rng = np.random.default_rng(0)
-        other = rng.integers(1, 50, 300).astype(float)
-        one = np.maximum(other + rng.integers(-4, 3, 300), 1)
-        table = compare_rankings(by_author(one), by_author(other))
-        gain = 1 / one - 1 / other
-        drawn = stats.bootstrap(
-            (gain,), np.mean, method="percentile", n_resamples=4000, random_state=1
-        )
-        row = table.loc["MRR_difference"]
-        assert row.value == pytest.approx(gain.mean())
-        assert row.low == pytest.approx(drawn.confidence_interval.low, abs=0.004)
-        assert row.high == pytest.approx(drawn.confidence_interval.high, abs=0.004)
-        assert table.value["R@8_difference"] == pytest.approx(
-            (one <= 8).mean() - (other <= 8).mean()
-        )
-        better, worse = table.value["better"], table.value["worse"]
-        assert (better, worse) == ((one < other).sum(), (one > other).sum())
-        tail = 2 * stats.binom.cdf(min(better, worse), better + worse, 0.5)
-        assert table.value["sign_p"] == pytest.approx(tail)
-        swapped = compare_rankings(by_author(other), by_author(one)).value
-        assert (
-            swapped["MRR_difference"] == -row.value and swapped["sign_p"] == table.value["sign_p"]
-        )
-        assert compare_rankings(by_author(one), by_author(one)).value["sign_p"] == 1
+def test_the_accounts_may_be_those_of_a_larger_size():
+    trials = ranking_trials(store_in_memory([32, 31, 40, 5, 90]), 2, min_posts=32)
+    assert trials.queries.authors.tolist() == [0, 2, 4]
+    assert trials.queries.count.tolist() == [2, 2, 2]
+    store = store_in_memory([32, 31, 5])
+    with pytest.raises(ValueError, match="two authors with 32 posts, found 1"):
+        ranking_trials(store)
+    with pytest.raises(ValueError, match="query and target of"):
+        ranking_trials(store, 4, 7)
 
-    def test_other_queries_are_refused(self):
-        for base in (by_author([1, 2]), by_author([1, 2, 3], [0, 2, 1])):
-            with pytest.raises(ValueError, match="not of the same queries"):
-                compare_rankings(by_author([1, 2, 3]), base)
+
+def test_models_are_compared_on_the_same_queries():
+    rng = np.random.default_rng(0)
+    base = rng.integers(1, 50, 300).astype(float)
+    rank = np.maximum(base + rng.integers(-4, 3, 300), 1)
+    table = compare_rankings(by_author(rank), by_author(base))
+    better, worse = (rank < base).sum(), (rank > base).sum()
+    tail = 2 * stats.binom.cdf(min(better, worse), better + worse, 0.5)
+    recall = (rank <= 8).mean() - (base <= 8).mean()
+    wanted = [(1 / rank - 1 / base).mean(), recall, better, worse, tail]
+    assert table.value.tolist() == pytest.approx(wanted)
+    assert compare_rankings(by_author(rank), by_author(rank)).value["sign_p"] == 1
+    for other in (by_author([1, 2]), by_author([1, 2, 3], [0, 2, 1])):
+        with pytest.raises(ValueError, match="not of the same queries"):
+            compare_rankings(by_author([1, 2, 3]), other)
+
+
+def test_differences_of_several_seeds_by_hand():
+    """Two seeds; a gains nothing, b a hit in one of two seeds, at two of its four queries."""
+    base = [by_author([1, 9, 9, 9, 9, 9], list("aabbbb"))] * 2
+    ranks = [by_author([1, 9, 8, 1, 9, 9], list("aabbbb")), base[0]]
+    table = ranking_differences(ranks, base)
+    row = table.loc["R@8_difference"]
+    assert row.value == pytest.approx(1 / 6)
+    assert (row.low, row.high) == pytest.approx((0, 0.25)), "drawn: aa, ab, ba or bb"
+    assert table.value["MRR_difference"] == pytest.approx((1 / 8 + 1 - 2 / 9) / 12)
 
 
 def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
@@ -236,24 +146,96 @@ def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
     store.meta["topics"] = ["a/x", "b/y"]
     author = np.repeat(np.arange(30), 40)
     store.topic[:] = np.select([author < 15, author < 27], [0, 1], 2)
-    trials, model = ranking_trials(store, 8), HabitCounts(hours=True)
+    trials = ranking_trials(store, 8)
     apart = trials_by_community(trials)
-    assert {part.name: part.targets.authors.tolist() for part in apart} == {
-        "": [27, 28, 29],
-        "a": [*range(15)],
-        "b": [*range(15, 27)],
-    }
-    rows = {
-        side: np.stack(
-            [np.bincount(store.hour[first : first + 8], minlength=24) for first in samples.first]
-        )
-        for side, samples in (("query", trials.queries), ("target", trials.targets))
-    }
-    unit = {side: part / np.linalg.norm(part, axis=1, keepdims=True) for side, part in rows.items()}
-    table, rank = evaluate_ranking(model, apart)
-    for members in ([*range(15)], [*range(15, 27)], [27, 28, 29]):
-        wanted = slow_ranks(unit["query"][members], unit["target"][members], members, members)
+    homes = {"": [27, 28, 29], "a": [*range(15)], "b": [*range(15, 27)]}
+    assert {part.name: part.targets.authors.tolist() for part in apart} == homes
+    hours = []
+    for samples in (trials.queries, trials.targets):
+        counts = [
+            np.bincount(store.hour[first : first + 8], minlength=24) for first in samples.first
+        ]
+        hours.append(counts / np.linalg.norm(counts, axis=1, keepdims=True))
+    table, rank = evaluate_ranking(HabitCounts(hours=True), apart)
+    for members in homes.values():
+        wanted = slow_ranks(hours[0][members], hours[1][members], members, members)
         assert rank[members].tolist() == wanted
     assert table.value["MRR"] == pytest.approx((1 / rank).mean()) and len(rank) == 30
     store.meta["topics"] = ["x", "y"]
     assert trials_by_community(trials) == [trials]
+
+
+def one_token_store(counts, seed=0):
+    """Authors with so many texts each, whose one token is their number."""
+    return store_in_memory(counts, seed, lengths=np.ones(sum(counts), int), topics=4)
+
+
+def test_half_of_each_author_asks():
+    counts = np.random.default_rng(1).integers(1, 8, 30)
+    trials = retrieval_trials(one_token_store(counts))
+    queries, targets = trials.queries.first, trials.targets.first
+    assert sorted([*queries, *targets]) == list(range(counts.sum()))
+    assert (np.bincount(trials.queries.authors, minlength=30) == counts // 2).all()
+    drawn = [tuple(retrieval_trials(one_token_store([4]), s).queries.first) for s in range(300)]
+    times = [drawn.count(pair) for pair in set(drawn)]
+    assert len(times) == 6 and min(times) > 25  # of 50 expected
+    with pytest.raises(ValueError, match="two texts, found 2 authors of 2 texts"):
+        retrieval_trials(one_token_store([1, 1]))
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("block", [1, 300, 1 << 24])
+def test_retrieval_is_counted(monkeypatch, seed, kind, block):
+    monkeypatch.setattr(scores, "BLOCK", block)
+    rng = np.random.default_rng(seed)
+    store = one_token_store(rng.integers(1, 9, 12), seed)
+    rows = unit_rows(store.posts, 4, seed=seed)
+    half = store.posts // 2
+    rows[half:] = rows[rng.integers(0, half, store.posts - half)]  # many equal ones
+    trials = retrieval_trials(store, seed)
+    table, rank = evaluate_retrieval(LookUp(kind(rows)), trials, resamples=10)
+    texts = [trials.queries.first, trials.targets.first]
+    author = np.repeat(np.arange(12), store.posts_per_author())
+    authors, topics = [[values[side] for side in texts] for values in (author, store.topic)]
+    assert rank.tolist() == slow_ranks(rows[texts[0]], rows[texts[1]], *authors)
+    assert rank.index.tolist() == authors[0].tolist()
+    errors = slow_errors(rows[texts[0]], rows[texts[1]], authors, topics)
+    wanted = {
+        "MRR": (1 / rank).mean(),
+        "MRR@10": sum(1 / r for r in rank if r <= 10) / len(rank),
+        "R@1": (rank <= 1).mean(),
+        "R@8": (rank <= 8).mean(),
+    }
+    for kind_of_error in ("right", "same_topic_error", "other_topic_error"):
+        wanted[kind_of_error] = errors.count(kind_of_error) / len(errors)
+    assert table.value.to_dict() == pytest.approx(wanted)
+
+
+def test_success_is_that_of_the_nearest_neighbours_of_scikit_learn():
+    rows = unit_rows(200, 6)
+    authors = np.random.default_rng(5).permutation(np.repeat(np.arange(20), 10))
+    near = NearestNeighbors(n_neighbors=8, metric="cosine").fit(rows[100:])
+    found = authors[100:][near.kneighbors(rows[:100], return_distance=False)]
+    hit = found == authors[:100, None]
+    table, _ = evaluate_retrieval(*sides(rows[:100], rows[100:], authors[:100], authors[100:]))
+    assert table.value["R@8"] == pytest.approx(hit.any(1).mean())
+    assert table.value["R@1"] == pytest.approx(hit[:, 0].mean())
+
+
+def test_topics_may_be_given_and_intervals_are_over_authors():
+    angle = np.radians([0, 10, 20, 30, 5, 180])
+    rows = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)
+    samples = one_token_samples([0, 1, 1, 0, 2, 0])
+    trials = Trials(samples[:1], samples[2:])
+    # author 0 at 0 degrees: 2 at 5 and 1 at 20 are nearer than its own at 30
+    for topics, error in (("xyzzxy", "same_topic_error"), ("xyxzyx", "other_topic_error")):
+        table, rank = evaluate_retrieval(LookUp(rows), trials, topics=list(topics))
+        assert rank.tolist() == [3] and table.value[error] == 1
+    with pytest.raises(ValueError, match="3 topics of 6 texts"):
+        evaluate_retrieval(LookUp(rows), trials, topics=["x"] * 3)
+    # one prolific author is always found, many never: queries are no independent sample
+    rows = np.array([E1] * 200 + [E2] * 40, np.float32)
+    trials = retrieval_trials(one_token_store([200] + [2] * 20))
+    row = evaluate_retrieval(LookUp(rows), trials)[0].loc["R@1"]
+    assert row.value == pytest.approx(100 / 120) and row.low == 0  # drawn without that author

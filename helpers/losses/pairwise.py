@@ -261,8 +261,6 @@ def top_k(
     """
     size = len(labels)
     k = min(k, size - 1)
-    if k < 1:
-        return embeddings.sum() * 0.0
     positive, negative = pair_masks(labels)
     scores = pairwise_cosines(embeddings) + margin * negative
 

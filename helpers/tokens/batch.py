@@ -54,14 +54,13 @@ class Batch:
 
         This one post has all tokens of the sample, and the hour, topic and time of its first post.
         """
-        tokens = self.tokens.masked_fill(~self.mask[..., None], PAD).flatten(1)
+        tokens = self.tokens.flatten(1)
         is_token = tokens != PAD
-        length = is_token.sum(1)
-        place = torch.arange(max(int(length.max()), 1), device=tokens.device)
-        documents = tokens.new_full((len(self), len(place)), PAD)
-        documents[place < length[:, None]] = tokens[is_token]
+        longest = max(int(is_token.sum(1).max()), 1)
+        order = is_token.sort(dim=1, descending=True, stable=True).indices
+        documents = tokens.gather(1, order)[:, None, :longest]
         return Batch(
-            documents[:, None],
+            documents,
             self.hours[:, :1],
             self.topics[:, :1],
             torch.ones_like(self.mask[:, :1]),

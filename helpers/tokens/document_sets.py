@@ -9,7 +9,7 @@ also stores of the bytes of the texts.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -111,15 +111,17 @@ class Documents:
         """The number of tokens of the longest document of all splits."""
         return max(int(np.diff(store.post_offsets).max()) for store in self.stores.values())
 
-    def changed(self, change: Callable[[str], str], fingerprint: str) -> "Documents":
+    def changed(
+        self, encode: Callable[[list[str]], list[np.ndarray]], fingerprint: str
+    ) -> "Documents":
         """Return the same documents with stores of changed texts, such as masked ones.
 
         Parameters
         ----------
-        change : function from a text to the one that is encoded
+        encode : function from texts to an array of token ids per text, as that of the tokenizer,
+            but of the changed texts
         fingerprint : hash of all that the change depends on
         """
-        encode = partial(_encode_changed, self.tokenizer.encode, change)
         encoding = fingerprint_of(self.tokenizer.fingerprint, fingerprint)
         folder = self.folder / "changed"
         stores = _encoded(self.paths, folder, encode, encoding, self.tokenizer.vocabulary)
@@ -234,10 +236,6 @@ def _encoded(paths, folder, encode, encoding, vocabulary):
     """Encode the table of each split into a store, or open the store if it is up to date."""
     about = (encode, list_topics(paths["train"]), encoding, vocabulary)
     return {split: build_store(path, folder / split, *about) for split, path in paths.items()}
-
-
-def _encode_changed(encode, change, texts):
-    return encode([change(text) for text in texts])
 
 
 def open_documents(files: Run, kind: str = GIVEN, data: str = "") -> Documents:

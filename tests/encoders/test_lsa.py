@@ -68,17 +68,6 @@ def test_lsa_is_the_svd_of_scikit_learns_tfidf(windows, batch):
     )
 
 
-def test_whitened_rows_are_centred_and_whitened_by_hand(windows, batch):
-    encoder = WCCN(LSAEncoder(256, 12, BUCKETS).fit(windows, 20)).fit(windows, 20)
-    vectors = embed(encoder.encoder, windows, 20)
-    expected = (encoder.encoder(batch).numpy() - vectors.mean(0)) @ wccn_matrix(
-        vectors, windows.authors
-    )
-    np.testing.assert_allclose(
-        encoder(batch), expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-4
-    )
-
-
 def test_hours_are_mean_waves_of_the_real_posts(batch):
     hours = HourProfile()(batch)
     for row, mask in enumerate(batch.mask):
@@ -141,14 +130,3 @@ def test_they_need_enough_samples(store):
         WCCN(HourProfile()).fit(training_windows(store, 100, 1))
     with pytest.raises(ValueError, match="encoder 'lda': one of tfidf_word"):
         fit_baseline("lda", store, Bytes())
-
-
-def test_fewer_samples_than_dimensions_can_be_whitened():
-    author = np.repeat(np.arange(5), 2)
-    few = np.random.default_rng(0).standard_normal((10, 20))
-    assert np.isfinite(wccn_matrix(few, author)).all()
-
-
-def test_dimensions_are_needed():
-    with pytest.raises(ValueError, match="3 samples cannot fit an LSA encoder of 0 dimensions"):
-        LSAEncoder(10, 0).fit(range(3))

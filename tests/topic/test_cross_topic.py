@@ -17,11 +17,12 @@ from helpers.tokens import tokenizer
 from helpers.tokens.document_sets import DocumentConfig, make_documents, open_documents
 from helpers.tokens.samplers import AuthorSampler
 from helpers.topic.cross_topic import (
+    best_on_dev,
     chance_level,
     compare_systems,
     measure_retrieval,
+    train_with_students,
 )
-from helpers.topic.distillation import best_on_dev, train_with_students
 from helpers.topic.probes import probe_encoder
 from helpers.topic.remedies import mask_documents
 from helpers.training.experiment import experiments_of
@@ -72,12 +73,6 @@ def test_it_is_found_again_by_its_data(files, corpus):
     assert np.array_equal(reopened.stores["dev"].tokens, corpus.stores["dev"].tokens)
     with pytest.raises(ValueError, match="no documents of the split 'leak_aware'"):
         open_documents(files, "leak_aware", data)
-
-
-def test_posts_are_joined_within_a_topic(files):
-    rule = RULE.model_copy(update={"kind": "leak_aware", "similarity": 1.0})
-    joined = make_documents(files, DocumentConfig(max_chars=100, min_chars=60), rule)
-    assert joined.texts("train").str.len().between(60, 100).all()
 
 
 def test_masked_documents_are_cut_and_keep_authors_and_topics(corpus):

@@ -188,18 +188,11 @@ class TestRates:
         rates = (0.05, 0.05, 5e-3, 5e-3, 5e-4, 5e-4, 5e-5, 5e-5)
         assert [config.learning_rate(step) for step in steps] == pytest.approx(rates)
 
-    def test_constant(self):
-        assert set(self.rates(schedule="constant")) == {0.4}
-
     @pytest.mark.parametrize("schedule", ["cosine", "steps", "constant"])
     def test_warmup(self, schedule):
         rates = self.rates(schedule=schedule, warmup=10)
         assert rates[:10] == pytest.approx([0.04 * (step + 1) for step in range(10)])
         assert rates[10] == 0.4 and max(rates) == 0.4
-
-    def test_nothing_but_warmup(self):
-        assert self.rates(steps=5, warmup=5) == pytest.approx([0.08, 0.16, 0.24, 0.32, 0.4])
-        assert max(self.rates(steps=5, warmup=50)) <= 0.4
 
     def test_the_optimizer_gets_them(self, tiny, tmp_path):
         _, history = tiny.train(tmp_path, changed(steps=20, warmup=7, eval_every=5))

@@ -11,23 +11,13 @@ from helpers.encoders.base import embed
 from helpers.encoders.baselines import FREQUENT, fit_baseline
 from helpers.encoders.lsa import FrequentTokens, LSAEncoder
 from helpers.tokens.batch import PAD, training_windows
-from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
-from tests.factories import styled_posts
+from tests.factories import styled_store
 
 
 @pytest.fixture
-def windows(write_posts, tmp_path):
-    topics = [f"t{n}" for n in range(5)]
-    store = build_store(
-        write_posts(styled_posts(), row_group_size=400),
-        tmp_path / "store",
-        Bytes().encode,
-        topics,
-        "v1",
-        256,
-    )
-    return training_windows(store, 8, 5)
+def windows(tmp_path):
+    return training_windows(styled_store(tmp_path), 8, 5)
 
 
 def test_rare_tokens_are_one_and_frequent_ones_stay(windows):

@@ -10,25 +10,15 @@ from helpers.encoders.baselines import BASELINES, fit_baseline, fusion_members
 from helpers.encoders.lsa import WCCN, HourProfile, LSAEncoder, wccn_matrix
 from helpers.encoders.tfidf import count_matrix, ngram_counts
 from helpers.tokens.batch import training_windows
-from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
-from tests.factories import styled_posts
+from tests.factories import styled_store
 
 BUCKETS = 500
 
 
 @pytest.fixture
-def store(write_posts, tmp_path):
-    """Authors with favourite words, hours and topics, as bytes."""
-    topics = [f"t{n}" for n in range(5)]
-    return build_store(
-        write_posts(styled_posts(), row_group_size=400),
-        tmp_path / "store",
-        Bytes().encode,
-        topics,
-        "v1",
-        256,
-    )
+def store(tmp_path):
+    return styled_store(tmp_path)
 
 
 @pytest.fixture

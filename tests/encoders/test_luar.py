@@ -170,25 +170,6 @@ def test_it_is_the_released_computation(folder, made, tokens):
         assert np.abs(by_hand(folder, made, **wrong) - expected).max() > 1e-2, wrong
 
 
-def test_the_body_is_that_of_distilroberta_where_the_folder_does_not_say(monkeypatch):
-    """82 million parameters without the pooler, as its card counts them."""
-    from transformers import RobertaConfig, RobertaModel
-
-    monkeypatch.undo()
-    assert transformer.LUAR_BODY == {
-        "num_hidden_layers": 6,
-        "max_position_embeddings": 514,
-        "type_vocab_size": 1,
-        "layer_norm_eps": 1e-5,
-    }
-    config = RobertaConfig(**transformer.LUAR_BODY)
-    assert (config.vocab_size, config.hidden_size, config.num_attention_heads) == (50265, 768, 12)
-    assert (config.intermediate_size, config.hidden_act, config.pad_token_id) == (3072, "gelu", 1)
-    with torch.device("meta"):
-        body = RobertaModel(config, add_pooling_layer=False)
-    assert sum(value.numel() for value in body.parameters()) == 81_527_808
-
-
 def test_older_weights_are_read_too(folder, made, tmp_path):
     shutil.copytree(folder, tmp_path / "old", ignore=shutil.ignore_patterns("*.safetensors"))
     torch.save(tensors_of(made), tmp_path / "old" / "pytorch_model.bin")

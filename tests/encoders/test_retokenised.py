@@ -19,10 +19,9 @@ from helpers.losses import LossConfig
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples, training_windows
 from helpers.tokens.samplers import AuthorSampler
-from helpers.tokens.store import build_store
-from helpers.tokens.tokenizer import Bytes, HuggingFace
+from helpers.tokens.tokenizer import Bytes, HuggingFace, prepare_text
 from helpers.training import experiment as door
-from tests.factories import store_in_memory, styled_posts
+from tests.factories import store_in_memory, styled_store
 
 POSTS = [
     "a cat sat",
@@ -128,6 +127,18 @@ def test_posts_in_other_tokens_are_read_as_the_model_reads_their_text(folder):
     )
 
 
+def test_a_model_reads_its_own_tokens_as_it_reads_their_text(folder, tmp_path):
+    own_tokens = prepare_text(tmp_path / "tokenizer", "huggingface", model=folder)
+    assert own_tokens.decode(own_tokens.encode(["the cat"])[0]) == "the cat"
+    encoder = build_stream_encoder(
+        stream_config(**STREAM, model=folder), own_tokens.vocabulary, 1, tokenizer=own_tokens
+    )
+    vectors = embed(encoder, samples_of(POSTS, [(n, 1) for n in range(len(POSTS))], own_tokens))
+    np.testing.assert_allclose(vectors, normalize(one_at_a_time(folder, POSTS), dim=1), atol=1e-5)
+    with pytest.raises(ValueError, match="must be this model's"):
+        build_stream_encoder(stream_config(**STREAM, model=folder), 4096, 1)
+
+
 def test_the_first_layers_one_after_the_other_and_the_mean_over_posts(folder):
     encoder = make(folder, depth=2, every_layer=True)
     posts = one_at_a_time(folder, POSTS, layers=(0, 1, 2))
@@ -152,15 +163,8 @@ def test_frozen_layers_keep_their_weights_and_the_others_learn(folder):
 
 
 @pytest.fixture
-def store(write_posts, tmp_path):
-    return build_store(
-        write_posts(styled_posts(), row_group_size=400),
-        tmp_path / "store",
-        Bytes().encode,
-        ["t0"],
-        "v1",
-        256,
-    )
+def store(tmp_path):
+    return styled_store(tmp_path, ["t0"])
 
 
 def test_a_last_layer_that_begins_as_wccn_gives_the_vectors_of_wccn(folder, store):

@@ -216,14 +216,6 @@ def test_rows_of_a_fit_are_those_of_the_fitted_encoder(make_store, kind):
     np.testing.assert_array_equal(embed(once, samples, 32).toarray(), expected.toarray())
 
 
-def test_of_many_posts_some_are_drawn_by_the_seed(store, monkeypatch):
-    monkeypatch.setattr("helpers.encoders.tfidf.FIT_POSTS", 20)
-    encoders = [fit_tfidf("tfidf_word", store, Bytes(), 20, seed) for seed in (0, 0, 1)]
-    vocabulary = [encoder.weighting.vocabulary_ for encoder in encoders]
-    idf = [encoder.weighting.idf_.tolist() for encoder in encoders]
-    assert vocabulary[0] == vocabulary[1] and idf[0] == idf[1] != idf[2]
-
-
 @pytest.mark.parametrize("kind", WEIGHTINGS)
 def test_rows_are_unit_or_zero_never_nan(make_store, kind):
     """Author 0 wrote nothing, in no listed topic."""

@@ -138,16 +138,6 @@ class TestEquations:
         ratio = (S / released)[~torch.eye(8, dtype=torch.bool)].view(8, 7)
         assert torch.allclose(ratio, ratio[:, :1].expand(8, 7)), "they differ by a factor a row"
 
-    def test_the_limits_of_the_bias(self):
-        log_p = log_probabilities(square(2), 0.05)
-        assert torch.allclose(soft_targets(log_p, 0.0), log_p.exp())
-        assert torch.allclose(soft_targets(log_p, 1.0), (1 - torch.eye(8, dtype=torch.float64)) / 7)
-        entropy = [
-            -(S * S.clamp(min=1e-300).log()).sum()
-            for S in (soft_targets(log_p, B / 10) for B in range(11))
-        ]
-        assert entropy == sorted(entropy), "the more bias the flatter"
-
     def test_bias_without_pairs_and_of_a_model_that_knows_all(self):
         log_p = log_probabilities(square(3), 0.1)
         assert bias_of_batch(log_p, torch.arange(8)) == 0

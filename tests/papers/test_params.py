@@ -30,19 +30,6 @@ def test_the_configs_of_every_stage_can_be_built(run, monkeypatch, tmp_path):
     assert compared <= trained
 
 
-def test_the_papers_runs_are_there():
-    assert RUNS == [
-        "khan2021",
-        "khan2021_iur_dev",
-        "khan2021_iur_test",
-        "sawatphol2022",
-        "sawatphol2022_fanfiction",
-        "sawatphol2022_reddit",
-        "tyo2021",
-        "tyo2021_pan21",
-    ]
-
-
 def test_the_grids_of_the_papers(monkeypatch, tmp_path):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     (losses,) = [stage for stage in read_stages("khan2021") if stage.name == "04_losses"]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import duckdb
 import pytest
 
-from helpers.splits import NoSplit, TimeSplit, assignment
+from helpers.splits import NoSplit, TimeSplit
 from helpers.splits.assignment import make_split
 from helpers.splits.audit import AuditError, audit_split
 from helpers.splits.by_time import DEV_SHARE
@@ -111,17 +111,6 @@ def test_training_authors_have_a_bound_and_others_none(tmp_path):
     assert max(Counter(row[0] for row in load(tmp_path / "posts/test.parquet")).values()) > 20
 
 
-def test_where_nobody_goes_on_there_is_no_seen_split(tmp_path, made_once):
-    trained = {row[0] for row in load(made_once / "train.parquet")}
-    rows = [row for row in posts() if row[0] not in trained or row[1] < 500 * DAY]
-    report = make(tmp_path, rows, train_until="1971-05-16", dev_until="1972-02-01")
-    assert (
-        list(report["splits"]) == ["train", "dev", "test"]
-        and not (tmp_path / "posts/seen.parquet").exists()
-    )
-    assert list(make(tmp_path)["splits"]) == list(SPLITS)
-
-
 def test_dates_mean_midnight_utc(tmp_path):
     report = make(tmp_path, train_until="1971-06-01", dev_until="1972-02-01")
     assert (report["t1"], report["t2"]) == ("1971-06-01 00:00:00", "1972-02-01 00:00:00")
@@ -135,22 +124,6 @@ def test_a_second_run_writes_nothing_and_another_seed_splits_anew(tmp_path):
     assert make(tmp_path) == first
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "posts").iterdir()}
     assert make(tmp_path, seed=4)["fingerprint"] != first["fingerprint"]
-
-
-def test_a_killed_run_is_done_again(tmp_path, monkeypatch):
-    real, calls = assignment.write_posts, []
-
-    def dies(*args):
-        calls.append(args)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*args)
-
-    monkeypatch.setattr(assignment, "write_posts", dies)
-    with pytest.raises(KeyboardInterrupt):
-        make(tmp_path)
-    assert not (tmp_path / "posts/split.json").exists()
-    assert make(tmp_path)["splits"]["train"]["posts"] == len(load(tmp_path / "posts/train.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -334,11 +307,6 @@ def test_the_audit_looks_into_each_community(tmp_path):
     save(path, rows)
     with pytest.raises(AuditError, match="test posts not later than every train post"):
         audit_split(tmp_path / "posts")
-
-
-def test_a_fraction_may_be_text_and_a_date_must_be_one():
-    assert TimeSplit(train_until=".6") == TimeSplit(train_until=0.6)
-    assert TimeSplit(dev_until="2016-07-01 12:00").dev_until == "2016-07-01 12:00"
 
 
 def test_a_text_of_training_is_asked_about_no_more(tmp_path):

@@ -4,8 +4,6 @@ damage.
 
 import json
 import random
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,7 +17,6 @@ import pytest
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core.artifacts import write_checksum
 from helpers.corpus import workers
-from helpers.tokens import store as store_module
 from helpers.tokens.batch import make_batch
 from helpers.tokens.store import (
     FILES,
@@ -254,32 +251,6 @@ class TestErrors:
         )
         assert path.read_bytes() == whole
 
-    def test_a_large_file_is_looked_at_in_parts(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(store_module, "MAX_WHOLE_BYTES", 2**20)
-        path = tmp_path / "x"
-        data = bytearray(2**25)
-        seen = []
-        for place in (
-            None,
-            0,
-            2**20 - 1,
-            7 * 31 * 2**20 // 15,
-            len(data) - 2**20,
-            len(data) - 1,
-            3 * 2**19,
-        ):
-            if place is not None:
-                data[place] ^= 1
-            path.write_bytes(data)
-            seen.append(file_checksum(path))
-            if place is not None:
-                data[place] ^= 1
-        assert len(set(seen[:-1])) == 6 and seen[-1] == seen[0], (
-            "both ends and parts between, not all"
-        )
-        path.write_bytes(data + b"\0")
-        assert file_checksum(path) not in seen, "and the size"
-
     def test_a_damaged_table_of_posts(self, write_posts, tmp_path):
         path = write_posts(rows())
         write_checksum(path)
@@ -319,30 +290,6 @@ def describe(folder):
         "fingerprint": "v1",
     }
     (folder / "store.json").write_text(json.dumps(meta))
-
-
-def test_opening_takes_no_memory_and_little_time_whatever_the_size(tmp_path):
-    """A hundred million posts, 14 GB (in a process of its own, after its imports): 0.3 s on a
-    laptop.
-    """
-    sparse_store(tmp_path / "store", 10**8, 60)
-    code = """
-import resource, sys, time
-from helpers.tokens.store import open_store
-
-def used():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-before, began = used(), time.perf_counter()
-store = open_store(sys.argv[1])
-print(time.perf_counter() - began, used() - before, store.posts, store.authors)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "store"], capture_output=True, text=True, check=True
-    )
-    seconds, kilobytes, posts, authors = map(float, done.stdout.split())
-    assert (posts, authors) == (10**8, 10**6)
-    assert seconds < 3 and kilobytes < 10_000
 
 
 def test_tokens_beyond_the_reach_of_32_bits(tmp_path):

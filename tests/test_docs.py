@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from helpers.core import paths
-from helpers.core.names import GLOSSARY, MAX_LETTERS
+from helpers.core.names import GLOSSARY
 from helpers.core.results import COLUMNS
 
 sys.path.insert(0, str(paths.ROOT / "docs"))
@@ -26,7 +26,6 @@ PAGES = [
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
 TABLE = re.compile(r"(?:^\|.*\n)+", re.M)
 TYPED = re.compile(r"\{#- typed: .+? \+#\}.*?\{# end typed #\}", re.S)
-TABLE_BLOCK = re.compile(r"\{% filter table %\}\n(.*?)\{% endfilter %\}", re.S)
 GENERATED = re.compile(r"\{% filter table %\}.*?\{% endfilter %\}|\{\{.*?\}\}", re.S)
 MISSING = ("", "–")
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -228,36 +227,6 @@ def test_a_difference_is_that_of_the_first_seed_and_may_be_missing(results):
         "| U | 0.650 |",
         "| T minus U | -0.150 (-0.200 to -0.100) |",
     ]
-
-
-def test_names_of_rows_fit_and_a_difference_is_that_of_its_rows(monkeypatch):
-    """The stored difference of two systems' values, each rounded, as their own rows have it."""
-    choices = set()
-    of_choice = measured.measured
-
-    def note(choice, allow_missing=False):
-        if choice.base:
-            choices.add(choice)
-        return of_choice(choice, allow_missing)
-
-    monkeypatch.setattr(measured, "measured", note)
-    measured.named_values(template("values.yaml"))
-    for name in render.pages():
-        for block in TABLE_BLOCK.findall(template(name)):
-            ((_, rows),) = markdown_tables(measured.table(block))
-            assert not [row[0] for row in rows if len(row[0]) > MAX_LETTERS]
-    compared = 0
-    for choice in choices:
-        rows = measured.rows_of(choice.but(base="", system=""))
-        for stored in measured.rows_of(choice).sort_values("seed")[:1].itertuples():
-            of_seed = rows if pd.isna(stored.seed) else rows[rows["seed"] == stored.seed]
-            values = of_seed[of_seed["model"] == stored.model]["value"]
-            base_values = of_seed[of_seed["model"] == stored.base]["value"]
-            if len(values) and len(base_values):
-                difference = values.mean() - base_values.mean()
-                assert difference == pytest.approx(stored.value, abs=0.0015), choice
-                compared += 1
-    assert compared > 100
 
 
 def test_a_column_may_be_of_another_split_a_ratio_or_a_mean(results, tmp_path):

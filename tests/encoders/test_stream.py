@@ -94,13 +94,6 @@ def test_features_that_are_left_out_have_no_influence(features):
         assert (difference > 1e-4) == (letter in features), name
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_embeddings_are_float32_of_unit_length(dtype):
-    embeddings = make(dtype=dtype)(samples(5, 1, 3))
-    assert embeddings.shape == (3, 7) and embeddings.dtype == torch.float32
-    torch.testing.assert_close(embeddings.norm(dim=1), torch.ones(3))
-
-
 def published_size(features, preset="khan2021", **settings):
     with torch.device("meta"):
         return parameter_counts(

@@ -122,14 +122,6 @@ def test_any_widths_in_any_order(widths):
     torch.testing.assert_close(gradients, expected_gradients)
 
 
-def test_what_is_not_trained_is_what_a_training_sees():
-    text, tokens = make(), CASES["empty posts"]
-    with torch.no_grad():
-        features = text(tokens)
-    assert not features.requires_grad
-    torch.testing.assert_close(features, text(tokens).detach(), rtol=1e-6, atol=1e-6)
-
-
 def test_half_precision_is_close_and_sums_gradients_in_full():
     """A token that wins often: in bf16 a sum of 300 equal parts stops growing at 256."""
     tokens = CASES["one token again and again"].repeat(75, 1)

@@ -157,19 +157,8 @@ class TestLossConfig:
         "settings, message",
         [
             ({"name": "triplt"}, "loss: 'name' is 'triplt': Input should be 'triplet'"),
-            (
-                {"name": "triplet", "settings": {"margn": 1}},
-                r"unknown setting 'margn' \(did you mean 'margin'\?\)",
-            ),
-            (
-                {"name": "triplet", "settings": {"distance": "l2"}},
-                "loss 'triplet': 'distance' is 'l2'",
-            ),
+            ({"settings": {"base": 1}}, r"unknown setting 'base' \(did you mean"),
             ({"name": "topk", "settings": {"k": 2.5}}, "loss 'topk': 'k' is 2.5"),
-            (
-                {"name": "mll", "settings": {"classes": 5}},
-                "unknown setting 'classes'; valid: centred",
-            ),
         ],
     )
     def test_bad_settings_are_named(self, settings, message):

@@ -39,31 +39,6 @@ def test_no_stage_of_the_run_is_for_a_gpu():
     assert {"03_train", "03_train.T", "03_train.minilm"} <= names
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_its_sizes_are_those_that_its_comments_say(name, monkeypatch, tmp_path):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    made = names_of(name)["experiment"]
-    assert made.training.precision == "bf16" and made.training.warmup == made.training.steps // 10
-    if name == "03_train.gpu":
-        paper = names_of(name, encoder={"preset": "khan2021"})["experiment"].encoder
-        assert made.encoder.model_copy(update={"dropout": 0.0, "topic_dropout": 0.0}) == paper
-        assert (made.sampler.authors_per_batch, made.sampler.samples_per_author) == (64, 8)
-    else:
-        sampler = made.sampler
-        tokens = (
-            sampler.authors_per_batch
-            * sampler.samples_per_author
-            * sampler.max_posts
-            * sampler.max_tokens
-        )
-        assert tokens == 131_072 and sampler.max_tokens == made.encoder.max_tokens == 32
-        assert (made.encoder.model, made.encoder.dim, made.encoder.projection) == (
-            "luar_mud",
-            512,
-            "linear",
-        )
-
-
 def test_more_authors_are_the_only_difference(monkeypatch, tmp_path):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     alone, more = names_of("03_train.gpu_long"), names_of("03_train.gpu_more")

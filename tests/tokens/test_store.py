@@ -2,7 +2,6 @@
 damage.
 """
 
-import json
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +16,11 @@ import pytest
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core.artifacts import write_checksum
 from helpers.corpus import workers
-from helpers.tokens.batch import make_batch
 from helpers.tokens.store import (
     FILES,
     SUFFIX,
     build_store,
     concat_ranges,
-    file_checksum,
     join_stores,
     list_topics,
     open_store,
@@ -266,47 +263,6 @@ def test_topics_by_frequency_then_name(write_posts):
     assert list_topics(write_posts(posts), 3, known=["z", "w"]) == ["z", "w", "b", "q"], (
         "known ones keep their rows"
     )
-
-
-def sparse_store(folder, posts, tokens_per_post, per_author=100):
-    """A store of zeros, whose files take no room on the disk."""
-    authors = posts // per_author
-    counts = dict.fromkeys(("hour", "time", "topic"), posts) | {"tokens": posts * tokens_per_post}
-    counts["post_offsets"] = posts + 1
-    counts["author_offsets"] = authors + 1
-    folder.mkdir()
-    for name, kind in NAMES.items():
-        with open(folder / name, "wb") as file:
-            file.truncate(counts[name.split(".")[0]] * np.dtype(kind).itemsize)
-    (folder / "authors.parquet").touch()
-    describe(folder)
-    return counts
-
-
-def describe(folder):
-    meta = {
-        "sha256": {name: file_checksum(folder / name) for name in ALL},
-        "topics": [],
-        "fingerprint": "v1",
-    }
-    (folder / "store.json").write_text(json.dumps(meta))
-
-
-def test_tokens_beyond_the_reach_of_32_bits(tmp_path):
-    posts = 10_000
-    tokens_per_post = 2**32 // posts + 1
-    counts = sparse_store(tmp_path / "store", posts, tokens_per_post)
-    assert counts["tokens"] > 2**32
-    folder = tmp_path / "store"
-    np.memmap(folder / "post_offsets.i64", "i8", "r+")[:] = np.arange(posts + 1) * tokens_per_post
-    np.memmap(folder / "author_offsets.i64", "i8", "r+")[:] = np.arange(101) * 100
-    np.memmap(folder / "tokens.u16", "u2", "r+")[-tokens_per_post : 8 - tokens_per_post] = (
-        np.arange(1, 9)
-    )
-    describe(folder)
-    store = open_store(folder)
-    batch = make_batch(store, np.array([99]), np.array([posts - 1]), np.array([1]), 8)
-    assert batch.tokens.tolist() == [[[1, 2, 3, 4, 5, 6, 7, 8]]]
 
 
 def test_ranges_are_those_of_a_loop():

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -138,10 +137,3 @@ def test_the_best_on_dev_is_kept_and_one_alone_is_not_scored(corpus):
     ]
     assert best_on_dev(trainings, corpus.stores["dev"]) is trainings[1]
     assert best_on_dev(trainings[:1], None) is trainings[0]
-
-
-def test_a_probe_of_topic_shares_knows_the_topic(corpus):
-    rows = np.arange(0, corpus.stores["train"].posts, 2)[:300]
-    known = probe_encoder(TopicShares(len(corpus.stores["train"].meta["topics"]) + 1), corpus, rows)
-    assert known.value["topic_accuracy"] > 0.99 > known.value["topic_majority"]
-    assert isinstance(known, pd.DataFrame) and list(known.columns) == ["value", "low", "high"]

@@ -22,8 +22,8 @@ from ..core.artifacts import fingerprint_of, folder_lock, read_json, write_json
 from ..core.parameters import Config
 from ..core.paths import Run
 from ..corpus.joined_posts import join_posts
-from .batch import Samples, chunk_documents
-from .store import TokenStore, build_store, list_topics, with_arrays
+from .batch import Samples, chunk_documents, samples_of_pieces
+from .store import TokenStore, build_store, list_topics
 from .tokenizer import Bytes, Tokenizer, load_tokenizer, prepare_text
 
 SPLITS = ("train", "dev", "test")
@@ -145,17 +145,13 @@ class Documents:
             return chunk_documents(store, size)
         # an empty text is one empty piece
         pieces = self.texts(split).str.findall(rf"(?s)\A\Z|.{{1,{size}}}")
-        count = pieces.str.len().to_numpy()
         tokens = self.tokenizer.encode(pieces.explode().tolist())
-        offsets = np.append(0, count.cumsum())
-        arrays = {
-            "tokens": np.concatenate(tokens),
-            "post_offsets": np.append(0, np.cumsum([len(ids) for ids in tokens])),
-            "author_offsets": offsets,
-        }
-        document = np.repeat(np.arange(store.posts), count)
-        cut_store = with_arrays(store, "pieces", document, **arrays)
-        return Samples(cut_store, offsets[:-1], count, Samples.of_posts(store).authors)
+        return samples_of_pieces(
+            store,
+            pieces.str.len().to_numpy(),
+            tokens=np.concatenate(tokens),
+            post_offsets=np.append(0, np.cumsum([len(ids) for ids in tokens])),
+        )
 
 
 def make_documents(

@@ -19,7 +19,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from ..tokens.batch import Batch
-from .pairwise import Positive, diagonal_of, pairwise_cosines, precise
+from .pairwise import Positive, diagonal_of, pair_masks, pairwise_cosines, precise
 
 
 def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
@@ -57,7 +57,7 @@ def bias_of_batch(log_p_h: Tensor, labels: Tensor) -> Tensor:
     -------
     A scalar in 0..1; 0 where no author has two samples.
     """
-    same = (labels[:, None] == labels) & ~diagonal_of(log_p_h)
+    same, _ = pair_masks(labels)
     return (log_p_h.exp() * same).sum() / same.sum().clamp(min=1)
 
 

@@ -137,8 +137,8 @@ def contrastive(
 
     positives, negatives = pair_masks(labels)
     if paired:
-        row = torch.arange(len(labels), device=labels.device)
-        is_pair = (row[:, None] // 2 == row // 2) & (row[:, None] != row)
+        number = torch.arange(len(labels), device=labels.device) // 2
+        is_pair = number[:, None] == number
         positives = positives & is_pair
         negatives = negatives & is_pair
     # 1/4 is the factor 1/2 of each cost times the 1/2 of a mean of two

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.splits import AuthorSplit
+from helpers.splits import AuthorSplit, GivenSplit
 from helpers.splits.assignment import make_split
 from tests.factories import read_posts
 
@@ -82,6 +82,33 @@ def test_given_pairs_stay_whole(tmp_path):
     assert len(side) == 120 and report["given_pairs"]
     assert all(side[f"it's/{pair}/a"] == side[f"it's/{pair}/b"] for pair in range(60))
     assert set(side.values()) == set(SPLITS)
+
+
+def test_given_files_are_splits_as_they_are(tmp_path):
+    path = pairs(tmp_path)
+    table = pq.read_table(path)
+    later = [int(name.split("/")[1]) >= 45 for name in table["id"].to_pylist()]
+    ids = [
+        f"{'2021' if late else 'old'}/pairs.jsonl/{name}"
+        for name, late in zip(table["id"].to_pylist(), later)
+    ]
+    rows = list(zip(table["author"].to_pylist(), table["text"].to_pylist(), later))
+    pq.write_table(table.set_column(4, "id", [ids]), path)
+    report = make_split(path, tmp_path / "out", GivenSplit(files={"test": "2021"}, dev=0.2))
+    made = {name: read_posts(tmp_path / f"out/{name}.parquet") for name in SPLITS}
+    test = [row for row in rows if row[2]]
+    assert [(row[0], row[3]) for row in made["test"]] == [row[:2] for row in test]
+    known = {row[0] for row in test}
+    rest = sorted(row[:2] for row in rows if not row[2] and row[0] not in known)
+    assert sorted((row[0], row[3]) for name in ("train", "dev") for row in made[name]) == rest
+    people = {row[0] for row in rest}
+    assert (
+        0 < len({row[0] for row in made["dev"]}) <= round(0.2 * len(people))
+        and report["given_pairs"]
+    )
+    assert report["unused"] == {"authors_of_other_splits": len(rows) - len(test) - len(rest)}
+    with pytest.raises(ValueError, match="'files' must not be empty|files"):
+        GivenSplit.of({"files": {}})
 
 
 def test_what_cannot_be_split_is_refused(tmp_path, write_posts):

@@ -4,11 +4,14 @@ import random
 import shutil
 from collections import Counter
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from helpers.splits import TopicSplit
 from helpers.splits.assignment import make_split
 from helpers.splits.audit import AuditError, audit_split
+from tests.factories import posts_table
 from tests.factories import read_posts as load
 
 WORDS = [
@@ -134,6 +137,16 @@ class TestByTopics:
         )
         assert number(cross["most_similar"][0]) % 8 == number(cross["most_similar"][1]) % 8
 
+    def test_sizes_are_those_of_the_paper(self, tmp_path, write_posts):
+        """An eighth of train in each of the others, give or take an author, if there are enough."""
+        report = by_topics(
+            write_posts(documents(authors=250)), tmp_path / "out", author_share=0.3, topic_share=0.5
+        )
+        for name in ("test_cross", "test_in", "dev"):
+            assert report["splits"][name]["posts"] == pytest.approx(
+                report["splits"]["train"]["posts"] / 8, abs=29
+            )
+
     @pytest.mark.parametrize(
         "changes, message",
         [
@@ -147,3 +160,42 @@ class TestByTopics:
         with pytest.raises(ValueError, match=message):
             by_topics(write_posts(documents()), tmp_path / "out", **RULES | changes)
         assert not (tmp_path / "out/split.json").exists()
+
+
+def test_given_files_are_test_and_dev_and_their_topics_train_nobody(tmp_path):
+    """An early file trains; the others share authors with it, that of the test a few topics."""
+    rng = random.Random(1)
+    rows = []
+    for name, people, topics in (
+        ("old", range(40), range(8)),
+        ("2020", range(30, 50), range(8)),
+        ("2021", range(48, 80), range(6, 12)),
+    ):
+        for post in range(120):
+            topic = rng.choice(topics)
+            text = f"{name} {post}: " + " ".join(rng.choices(WORDS[topic % 8].split(), k=8))
+            author = f"o'{rng.choice(people):02d}"
+            rows.append((author, 0, f"topic {topic}/x", text, f"{name}/{post // 2}/a"))
+    rows.sort(key=lambda row: (row[0], row[3]))
+    table = pq.read_table(posts_table(tmp_path / "posts.parquet", rows))
+    ids = pa.array([row[4] for row in rows])
+    pq.write_table(table.append_column("id", ids), tmp_path / "pan.parquet")
+    rule = {"files": {"test_cross": "2021", "dev": "2020/"}}
+    rule |= {"author_share": 1, "train_share": 1, "topic_share": 1}
+    report = by_topics(tmp_path / "pan.parquet", tmp_path / "out", **rule)
+    made = files(tmp_path / "out", report["splits"])
+    assert list(made) == ["train", "test_cross", "dev"] and used_and_unused(report) == len(rows)
+    test = [row for row in rows if row[4].startswith("2021/")]
+    tested = {row[0] for row in test}
+    dev = [row for row in rows if row[4].startswith("2020/") and row[0] not in tested]
+    assert made["test_cross"] == [row[:4] for row in test]
+    assert made["dev"] == [row[:4] for row in dev]
+    topics = {row[2] for row in test}
+    known = tested | {row[0] for row in dev}
+    old = [row[:4] for row in rows if row[4].startswith("old/") and row[0] not in known]
+    allowed = [row for row in old if row[2] not in topics]
+    enough = Counter(row[0] for row in allowed)
+    assert made["train"] == [row for row in allowed if enough[row[0]] >= 2]
+    with pytest.raises(ValueError, match="files: no post of dev comes from the file 'PAN20'"):
+        files_of = {"test_cross": "2021", "dev": "PAN20"}
+        by_topics(tmp_path / "pan.parquet", tmp_path / "none", **rule | {"files": files_of})

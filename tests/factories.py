@@ -14,7 +14,8 @@ from scipy import sparse
 from helpers.encoders.base import Encoder
 from helpers.sources import Post, open_source
 from helpers.tokens.batch import PAD, Batch, Samples
-from helpers.tokens.store import TokenStore
+from helpers.tokens.store import TokenStore, build_store
+from helpers.tokens.tokenizer import Bytes
 
 
 def posts_table(path, rows, row_group_size=7):
@@ -148,6 +149,12 @@ def styled_posts(authors=40, posts=40, seed=0):
             text = " ".join(rng.choice(words, 8, p=share))
             rows.append((f"a{author:02d}", int(time), f"t{topic_now}", text))
     return sorted(rows)
+
+
+def styled_store(folder, topics=("t0", "t1", "t2", "t3", "t4")):
+    """The posts of :func:`styled_posts` as bytes, in a store in a folder."""
+    posts = posts_table(folder / "styled.parquet", styled_posts(), row_group_size=400)
+    return build_store(posts, folder / "store", Bytes().encode, list(topics), "v1", 256)
 
 
 class LookUp(Encoder):

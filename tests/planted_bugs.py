@@ -306,10 +306,7 @@ BUGS = [
         "torch.manual_seed(seed)",
     ),
     Bug(
-        "training/loop.py",
-        "training",
-        'best = max(state["history"]',
-        'best = min(state["history"]',
+        "training/loop.py", "training", 'return max(state["history"]', 'return min(state["history"]'
     ),
     Bug(
         "splits/by_time.py",

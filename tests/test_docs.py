@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from helpers.core import paths
-from helpers.core.names import GLOSSARY, MAX_LETTERS
+from helpers.core.names import GLOSSARY
 from helpers.core.results import COLUMNS
 
 sys.path.insert(0, str(paths.ROOT / "docs"))
@@ -26,7 +26,6 @@ PAGES = [
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
 TABLE = re.compile(r"(?:^\|.*\n)+", re.M)
 TYPED = re.compile(r"\{#- typed: .+? \+#\}.*?\{# end typed #\}", re.S)
-TABLE_BLOCK = re.compile(r"\{% filter table %\}\n(.*?)\{% endfilter %\}", re.S)
 GENERATED = re.compile(r"\{% filter table %\}.*?\{% endfilter %\}|\{\{.*?\}\}", re.S)
 MISSING = ("", "–")
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -98,27 +97,6 @@ def test_tables_are_readable(page):
         assert defects(headers, rows) == []
 
 
-@pytest.mark.parametrize(
-    "lines, defect",
-    [
-        ("| system | MRR |\n|---|---|\n| a | 0.1 |", "a table of one row"),
-        (
-            "| 491 accounts of the archives | MRR |\n|---|---|\n| a | 1 |\n| b | 2 |",
-            "the first header is a caption",
-        ),
-        (
-            "| system | MRR | R@8 |\n|---|---|---|\n| a | 1 |  |\n| b | 2 | – |",
-            "an empty column: R@8",
-        ),
-        ("| system | MRR | R@8 |\n|---|---|---|\n| a | 1 | 1 |\n| b |  | – |", "an empty row: b"),
-    ],
-)
-def test_a_table_with_a_defect_is_found(lines, defect):
-    ((headers, rows),) = markdown_tables(f"text\n\n{lines}\n\ntext\n")
-    (sentence,) = defects(headers, rows)
-    assert sentence.startswith(defect)
-
-
 @each_page
 def test_links_lead_somewhere(page):
     for path, anchor in LINK.findall(page.read_text(encoding="utf-8")):
@@ -138,12 +116,6 @@ def test_readme_is_short_and_types_no_result():
     assert not [line for line in lines if len(line) > 300 and not line.startswith("|")], (
         "what a reader sees"
     )
-
-
-def test_the_page_of_results_is_short():
-    text = (paths.ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 350
-    assert not [line for line in text.splitlines() if len(line) > 600 and not line.startswith("|")]
 
 
 @pytest.mark.parametrize("name", ["results.md", "results-full.md", "data.md", "design.md"])
@@ -257,42 +229,6 @@ def test_a_difference_is_that_of_the_first_seed_and_may_be_missing(results):
     ]
 
 
-def test_names_of_rows_fit_and_a_difference_is_that_of_its_rows(monkeypatch):
-    """The stored difference of two systems' values, each rounded, as their own rows have it."""
-    choices = set()
-    of_choice = measured.measured
-
-    def note(choice, allow_missing=False):
-        if choice.base:
-            choices.add(choice)
-        return of_choice(choice, allow_missing)
-
-    monkeypatch.setattr(measured, "measured", note)
-    measured.named_values(template("values.yaml"))
-    for name in render.pages():
-        for block in TABLE_BLOCK.findall(template(name)):
-            ((_, rows),) = markdown_tables(measured.table(block))
-            assert not [row[0] for row in rows if len(row[0]) > MAX_LETTERS]
-    compared = 0
-    for choice in choices:
-        rows = measured.rows_of(choice.but(base="", system=""))
-        for stored in measured.rows_of(choice).sort_values("seed")[:1].itertuples():
-            of_seed = rows if pd.isna(stored.seed) else rows[rows["seed"] == stored.seed]
-            values = of_seed[of_seed["model"] == stored.model]["value"]
-            base_values = of_seed[of_seed["model"] == stored.base]["value"]
-            if len(values) and len(base_values):
-                difference = values.mean() - base_values.mean()
-                assert difference == pytest.approx(stored.value, abs=0.0015), choice
-                compared += 1
-    assert compared > 100
-
-
-def test_one_seed_has_one_row(results, tmp_path):
-    write(tmp_path / "results.csv", [("another", *ROWS[0][1:])])
-    with pytest.raises(ValueError, match="3 MRR of 'T' in ranking, test"):
-        lines(results, columns=["MRR"])
-
-
 def test_a_column_may_be_of_another_split_a_ratio_or_a_mean(results, tmp_path):
     second = [("a", "T", 0, "", "MRR", 0.3, 0.2, 0.4), ("b", "U", 0, "", "MRR", 0.35, NAN, NAN)]
     write(tmp_path / "results.csv", second, split="other")
@@ -376,45 +312,8 @@ def test_a_comparison_in_words(results, statement, is_true):
             rendered(results, text)
 
 
-@pytest.mark.parametrize("statement", ["t", "every > 0.5", "t + 1"])
-def test_a_statement_that_compares_nothing_is_an_error(results, statement):
-    with pytest.raises(ValueError, match="neither true nor false"):
-        rendered(results, f"{{{{ holds({statement}) }}}}")
-
-
 def test_a_value_that_was_not_measured_is_an_error(results):
     about = f"file: {results['file']}, protocol: ranking, split: test, metric: MRR"
     for system in ("system: V", 'systems: ["V*"]', "systems: {v: V}"):
         with pytest.raises(ValueError, match="V"):
             measured.named_values(f"t: {{{about}, {system}}}")
-
-
-def test_notebooks_open_online_once_the_address_is_known():
-    address = "https://github.com/some.body/author-book.git"
-    readme = render.environment().get_template("README.md")
-    text = readme.render(render.values() | {"repository": address})
-    links = re.findall(r"\]\((https://[^)]+some\.body/author-book/[^)]+)\)", text)
-    books = [re.search(r"notebooks(?:%2F|/)(\w+\.ipynb)$", link)[1] for link in links]
-    assert len(books) == 6 and len(set(books)) == 3
-    assert all((paths.NOTEBOOKS / book).exists() for book in books)
-    assert "git clone -q https://github.com/some.body/author-book authorbook" in text
-    assert " on Binder; a first start takes minutes.\nOn Colab: [00](" in text
-    assert readme.render(render.values() | {"repository": ""}) in text.replace(
-        text[text.index("Without installing") : text.index("## Whose posts")], ""
-    )
-
-
-def test_binder_installs_what_is_pinned():
-    folder = paths.ROOT / ".binder"
-    script = (folder / "postBuild").read_text("utf-8")
-    assert (
-        '-c constraints.txt -e ".[notebooks]"' in script
-        and (folder / "postBuild").stat().st_mode & 0o100
-    )
-    python = re.fullmatch(r"python-(3\.\d+)\n", (folder / "runtime.txt").read_text("utf-8"))[1]
-    workflow = (paths.ROOT / ".github/workflows/ci.yml").read_text("utf-8")
-    assert f'python: ["{python}"' in workflow, "a version that CI tests"
-    makefile = (paths.ROOT / "Makefile").read_text("utf-8")
-    assert (folder / "requirements.txt").read_text("utf-8").strip() in makefile, (
-        "the uv of make setup"
-    )

@@ -92,12 +92,6 @@ def test_torch_comes_from_its_index_else_from_where_all_comes_from(make, variabl
     assert all(" -c constraints.txt -e .[dev]" in line for line in installs)
 
 
-def test_a_run_and_its_jobs(make):
-    command = ["python", "-m", "helpers.runs", "--jobs"]
-    assert make("reproduce", {}) == [*command, "2", "--", "demo"]
-    assert make("reproduce", {"RUN": "open", "JOBS": "1"}) == [*command, "1", "--", "open"]
-
-
 def test_a_training_has_the_files_of_its_base_and_its_variant(make):
     words = make("train", {"RUN": "open", "MODEL": "03_train.T", "PROCESSES": "3"})
     files = ["-f", "params/open/03_train.yaml", "-f", "params/open/03_train.T.yaml"]

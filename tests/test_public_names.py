@@ -84,52 +84,6 @@ def test_every_parameter_is_documented(path):
     assert not sentences, "\n".join(sentences)
 
 
-SECTION = '''
-    """Add.
-
-    Parameters
-    ----------
-    a, b : numbers
-    *others : more of them,
-        as many as wanted
-
-    Returns
-    -------
-    c : their sum
-    """
-'''
-
-
-@pytest.mark.parametrize(
-    "source, defect",
-    [
-        ("def add(a, b):\n    return a + b", "add has no section Parameters"),
-        ('def add(a, *b):\n    """Add."""', "add has no section Parameters"),
-        (
-            "class Sum:\n    def add(self, a, *, b=1):\n        pass",
-            "Sum.add has no section Parameters",
-        ),
-        (f"def add(a, b, c, *others):{SECTION}", "add does not document c"),
-        (f"def add(a, *others):{SECTION}", "add documents b, which it does not take"),
-    ],
-)
-def test_a_defect_is_found(source, defect):
-    assert list(defects(source)) == [defect]
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        f"def add(a, b, *others):{SECTION}",
-        'class Sum:\n    def add(self, a):\n        """Add."""',
-        "class _Sum:\n    def add(self, a, b):\n        pass",
-        "def _add(a, b):\n    pass",
-    ],
-)
-def test_nothing_else_is_a_defect(source):
-    assert list(defects(source)) == []
-
-
 def shared(places, allowed):
     """Return what has one name in several places, but for allowed names."""
     return {name: where for name, where in places.items() if len(where) > 1 and name not in allowed}

@@ -4,10 +4,7 @@ import importlib
 import runpy
 import sys
 import tempfile
-from functools import partial
-from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,13 +12,6 @@ from helpers.core import paths
 from tests.forks import Fork
 
 FOLDER = paths.ROOT / "benchmarks"
-SMALL = {
-    "training": {"sizes": ["toy"], "authors": 4, "samples": 2},
-    "encoding": {"accounts": 3, "few": 1},
-    "ranking": {"queries": 20, "targets": 50, "dimensions": 8},
-    "store": {"posts": [2000, 4000]},
-    "processes": {"counts": [1, 2], "steps": 3},
-}
 
 
 def run_script(arguments):
@@ -64,26 +54,6 @@ def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
     assert table.loc["here", ["value", "low", "high", "rate"]].tolist() == [8.0, 4.0, 10.0, 12.5]
     assert speed.ratios(frame.assign(threads=1)).rate.tolist() == [5.0, 25.0], "of processor time"
     assert (table.loc["loop", ["value", "low", "high"]] == 1).all() and (table.repeats == 3).all()
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_every_comparison_has_a_row_a_way_and_repeat(speed, name, monkeypatch, tmp_path):
-    repeats = 1 if name == "processes" else 2
-    settings = dict(SMALL[name])
-    losses = {}
-    if name == "processes":
-        settings["losses"] = losses
-        forks = SimpleNamespace(Popen=partial(Popen, tmp_path), PIPE=None)
-        monkeypatch.setattr(speed, "subprocess", forks)
-    table = speed.COMPARISONS[name](repeats, **settings)
-    assert {*speed.COLUMNS, "threads", "device"} <= set(table)
-    assert np.isfinite(table.seconds).all()
-    assert (table.seconds > 0).all() and (table.amount > 0).all()
-    groups = table.groupby(["comparison", "size"]).way.nunique()
-    assert (groups >= 2).all() and len(table) == groups.sum() * table.repeat.nunique()
-    if name == "processes":
-        np.testing.assert_allclose(losses[2], losses[1], rtol=1e-5)
-        assert len(losses[1]) == 3
 
 
 def test_the_command_says_what_it_does_not_know_and_writes_what_it_measured(tmp_path):

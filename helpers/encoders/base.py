@@ -9,7 +9,6 @@ Letters: B samples of a batch, N samples of a list, D dimensions.
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -74,7 +73,7 @@ def embed(
     Parameters
     ----------
     encoder : Encoder
-        any encoder; it and its parts return to the mode (training or eval) that they were in
+        any encoder; it is in eval mode afterwards
     samples : Samples
         N samples of a store
     max_tokens : int
@@ -100,12 +99,12 @@ def embed(
     order = np.lexsort((n_tokens, samples.count))  # lexsort sorts by its last key first
     parts = list(_parts(samples.count[order], max_tokens, batch_size))
     blocks = []
-    with eval_mode(encoder):
-        for part in progress_bar(parts, progress=progress, desc="embedding", delay=2):
-            rows = encoder(samples.batch(order[part], max_tokens).to(encoder.device))
-            if not sparse.issparse(rows):
-                rows = rows.float().cpu().numpy()
-            blocks.append(rows)
+    encoder.eval()
+    for part in progress_bar(parts, progress=progress, desc="embedding", delay=2):
+        rows = encoder(samples.batch(order[part], max_tokens).to(encoder.device))
+        if not sparse.issparse(rows):
+            rows = rows.float().cpu().numpy()
+        blocks.append(rows)
 
     if sparse.issparse(blocks[0]):
         vectors = sparse.vstack(blocks).tocsr()
@@ -117,19 +116,6 @@ def embed(
         name = type(encoder).__name__
         raise ValueError(f"{name}: the vector of sample {finite.argmin()} is not finite")
     return vectors
-
-
-@contextmanager
-def eval_mode(encoder: nn.Module) -> Iterator[None]:
-    """Put an encoder and its parts into eval mode, and each back into its own mode at the end."""
-    # module by module, since a wrapper may hold an encoder in eval mode
-    modes = [(module, module.training) for module in encoder.modules()]
-    encoder.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
 
 
 def load_tensors(module: nn.Module, tensors: dict[str, Tensor], path: str | Path) -> None:

@@ -11,7 +11,6 @@ Letters: B samples of a batch, N training samples, F features, D dimensions.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +26,6 @@ from .parts import HOURS
 from .tfidf import count_matrix, ngram_counts
 
 IDENTITY_SHARE = 0.3  # weight of the identity when it is blended with the covariance
-COUNTED_AT_ONCE = 10**7  # tokens of a store that are counted at a time, which bounds memory
 
 
 class LSAEncoder(Encoder):
@@ -62,13 +60,7 @@ class LSAEncoder(Encoder):
         return nnf.normalize(latent, dim=1)
 
     @torch.no_grad()
-    def fit(
-        self,
-        samples: Samples,
-        max_tokens: int = 32,
-        seed: int = 0,
-        view: Callable[[Batch], Batch] | None = None,
-    ) -> "LSAEncoder":
+    def fit(self, samples: Samples, max_tokens: int = 32, seed: int = 0) -> "LSAEncoder":
         """Fit the idf weights and the singular vectors on training samples.
 
         Parameters
@@ -79,8 +71,6 @@ class LSAEncoder(Encoder):
             L, tokens read of each post
         seed : int
             seed of the randomised decomposition
-        view : callable or None
-            changes each batch before its tokens are counted; None leaves batches as they are
 
         Raises
         ------
@@ -91,12 +81,10 @@ class LSAEncoder(Encoder):
             raise ValueError(
                 f"{len(samples)} samples cannot fit an LSA encoder of {self.dim} dimensions"
             )
-        blocks = []
-        for batch in batches_of(samples, max_tokens):
-            if view is not None:
-                batch = view(batch)
-            blocks.append(count_matrix(batch.tokens, self.vocabulary, self.buckets))
-
+        blocks = [
+            count_matrix(batch.tokens, self.vocabulary, self.buckets)
+            for batch in batches_of(samples, max_tokens)
+        ]
         idf, tfidf = _fit_tfidf(sparse.vstack(blocks).tocsr())
         self.idf.copy_(torch.from_numpy(idf))
         self.axes.copy_(torch.from_numpy(_singular_vectors(tfidf, self.dim, seed)))
@@ -169,7 +157,7 @@ class FrequentTokens(Encoder):
         return self.encoder(self.view(batch))
 
     def fit(self, samples: Samples, max_tokens: int = 32, seed: int = 0) -> "FrequentTokens":
-        """Choose the most frequent tokens of the samples' store, and fit the encoder on the view.
+        """Choose the most frequent tokens of the samples' store, and fit the encoder on these.
 
         Of equally frequent tokens those with the lowest numbers are chosen.
 
@@ -182,17 +170,17 @@ class FrequentTokens(Encoder):
         seed : int
             seed of LSA's randomised decomposition
         """
-        vocabulary = len(self.shown)
-        frequency = np.zeros(vocabulary, np.int64)
-        tokens = samples.store.tokens
-        for part in np.array_split(tokens, 1 + len(tokens) // COUNTED_AT_ONCE):
-            frequency += np.bincount(part, minlength=vocabulary)
-
+        store = samples.store
+        frequency = np.zeros(len(self.shown), np.int64)
+        tokens, count = np.unique(store.tokens, return_counts=True)
+        frequency[tokens] = count
         by_frequency = np.argsort(-frequency, kind="stable")
         frequent = torch.from_numpy(by_frequency[: self.encoder.vocabulary - 1])
         self.shown.fill_(len(frequent))
         self.shown[frequent] = torch.arange(len(frequent))
-        self.encoder.fit(samples, max_tokens, seed, self.view)
+        shown_tokens = self.shown.numpy().astype(np.uint16)[store.tokens]
+        shown_store = replace(store, tokens=shown_tokens)
+        self.encoder.fit(replace(samples, store=shown_store), max_tokens, seed)
         return self
 
 
@@ -271,11 +259,9 @@ def init_as_wccn(encoder, samples: Samples, max_tokens: int = 32) -> None:
     # without projection and normalisation the encoder returns what the projection reads
     encoder.projection = nn.Sequential()
     encoder.unit = False
-    try:
-        fitted = WCCN(encoder).fit(samples, max_tokens)
-    finally:
-        encoder.projection = projection
-        encoder.unit = unit
+    fitted = WCCN(encoder).fit(samples, max_tokens)
+    encoder.projection = projection
+    encoder.unit = unit
 
     weight = fitted.whiten.T * encoder.dim**0.5 / fitted.whiten.norm()
     projection[0].weight.copy_(weight)

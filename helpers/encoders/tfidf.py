@@ -112,10 +112,6 @@ class WordNgrams:
         counts = word_counts @ self.ngrams.transform(self.words.get_feature_names_out())
         return self.tfidf.transform(_sorted(counts), copy=False)
 
-    def get_feature_names_out(self) -> np.ndarray:
-        """Return the n-grams (n-grams,), as vectorisers of scikit-learn do."""
-        return self.ngrams.get_feature_names_out()
-
 
 def _sorted(counts):
     """Return a sparse matrix with its columns ascending in each row, as sums depend on it."""
@@ -130,10 +126,6 @@ class NoTerms:
     def transform(self, texts: list[str]) -> sparse.csr_matrix:
         """Return rows of zeros (N, 1) for N texts."""
         return sparse.csr_matrix((len(texts), 1), dtype=np.float32)
-
-    def get_feature_names_out(self) -> np.ndarray:
-        """Return the name of the one feature."""
-        return np.array(["no term"], object)
 
 
 _NGRAMS = {"lowercase": False, "sublinear_tf": True, "min_df": 3, "max_features": 300_000}

@@ -6,7 +6,8 @@ from. Losses know nothing of encoders, tokens or training steps.
 
 To add a loss, write it in a module of this room and add its line to ``LOSSES``. It is a function of
 embeddings, labels and settings, or, where it has parameters, an ``nn.Module`` made from (classes,
-dim) and settings. Names, types, bounds and defaults of the settings are read from its signature.
+dim) and settings. Names, types, bounds and defaults of the settings are read from its signature:
+they are the arguments that have defaults.
 Losses scale embeddings to unit length, except with the distance "raw".
 
 A loss without parameters depends only on which labels are equal, not on their values, and, unless
@@ -49,9 +50,6 @@ RELEASED = {
     "supcon": {"base_temperature": 0.07},  # sawatphol2022
     "arr": {"targets": "released"},  # sawatphol2022
 }
-
-# arguments of losses that are no settings
-GIVEN = ("embeddings", "labels", "classes", "dim", "teacher", "topic_bias")
 
 
 class LossConfig(Config):
@@ -120,7 +118,7 @@ def complete_settings(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """
     fields = {}
     for key, parameter in signature({**LOSSES, "arr": ARR}[name]).parameters.items():
-        if key not in GIVEN:
+        if parameter.default is not parameter.empty:
             fields[key] = (parameter.annotation, parameter.default)
     config = create_model(name, __base__=Config, **fields)
     return config.of(settings, f"loss {name!r}").model_dump()

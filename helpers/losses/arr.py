@@ -4,7 +4,7 @@ A student unlearns what topic explains. A teacher G, trained and frozen, gives t
 two samples of a batch have one author. A bias model H that knows topics only gives it, too. The
 more probability H gives to the same-author pairs, the flatter the teacher's probabilities are made.
 The student F learns the flattened probabilities. It begins with the pretrained weights that the
-teacher began with, or with the teacher's own (:mod:`helpers.topic.distillation`). Only F is needed
+teacher began with, or with the teacher's own (:mod:`helpers.topic.cross_topic`). Only F is needed
 afterwards. Teacher and bias model are encoders, which this room does not know.
 
 Letters: B samples of a batch, D dimensions. The paper's B, the bias, is written out.
@@ -19,7 +19,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from ..tokens.batch import Batch
-from .pairwise import Positive, diagonal_of, pairwise_cosines, precise
+from .pairwise import Positive, diagonal_of, pair_masks, pairwise_cosines, precise
 
 
 def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
@@ -57,7 +57,7 @@ def bias_of_batch(log_p_h: Tensor, labels: Tensor) -> Tensor:
     -------
     A scalar in 0..1; 0 where no author has two samples.
     """
-    same = (labels[:, None] == labels) & ~diagonal_of(log_p_h)
+    same, _ = pair_masks(labels)
     return (log_p_h.exp() * same).sum() / same.sum().clamp(min=1)
 
 
@@ -164,11 +164,6 @@ class ARR(nn.Module):
         uniform, so that ARR becomes plain distillation
     targets : str
         "paper", or "released" to reproduce the released code, see :func:`released_targets`
-
-    Attributes
-    ----------
-    last_bias : scalar tensor
-        Bias of the last batch, NaN before the first.
     """
 
     needs_batch = True
@@ -187,7 +182,6 @@ class ARR(nn.Module):
         self.targets = targets
         # in a tuple they are no parts; a copy, since the student is often the teacher's object
         self.frozen = (copy.deepcopy(teacher).requires_grad_(False), topic_bias)
-        self.last_bias = torch.tensor(float("nan"))
 
     def forward(self, embeddings: Tensor, labels: Tensor, batch: Batch) -> Tensor:
         """Return the loss of a batch, a scalar.
@@ -207,14 +201,14 @@ class ARR(nn.Module):
 
     @torch.no_grad()
     def _soft_targets(self, batch, labels, device):
-        """Return the targets S (B, B), and note the bias of the batch."""
+        """Return the targets S (B, B)."""
         teacher, topic_bias = self.frozen
         topical = _cosines(topic_bias(batch.to(topic_bias.device)), device)
-        self.last_bias = bias_of_batch(log_probabilities(topical, self.bias_temperature), labels)
+        bias = bias_of_batch(log_probabilities(topical, self.bias_temperature), labels)
         similarity = _cosines(teacher.to(device).eval()(batch), device)
         if self.targets == "released":
-            return released_targets(similarity, self.temperature, self.last_bias)
-        return soft_targets(log_probabilities(similarity, self.temperature), self.last_bias)
+            return released_targets(similarity, self.temperature, bias)
+        return soft_targets(log_probabilities(similarity, self.temperature), bias)
 
 
 def _cosines(rows, device):

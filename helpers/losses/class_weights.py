@@ -49,8 +49,7 @@ class ArcFace(nn.Module):
         embeddings : (B, D), of any length
         labels : (B,) int64, the author of each sample, 0..classes - 1
         """
-        embeddings, weight = _promoted(embeddings, self.weight)
-        cosine = unit_vectors(embeddings) @ unit_vectors(weight).T
+        cosine = unit_vectors(embeddings.to(self.weight.dtype)) @ unit_vectors(self.weight).T
         true_cosine = cosine.gather(1, labels[:, None])
 
         # clamped, as the root has an infinite slope at 0
@@ -61,7 +60,7 @@ class ArcFace(nn.Module):
         true_logit = torch.where(beyond_end, continued, with_margin)
 
         logits = cosine.scatter(1, labels[:, None], true_logit)
-        return _mean_cross_entropy(self.scale * logits, labels)
+        return nnf.cross_entropy(self.scale * logits, labels)
 
 
 class SoftmaxCrossEntropy(nn.Module):
@@ -98,22 +97,8 @@ class SoftmaxCrossEntropy(nn.Module):
         embeddings : (B, D), of any length
         labels : (B,) int64, the author of each sample, 0..classes - 1
         """
-        embeddings, weight, bias = _promoted(embeddings, self.weight, self.bias)
-        unit = unit_vectors(embeddings)
+        unit = unit_vectors(embeddings.to(self.weight.dtype))
         if self.centred:
             unit = unit_vectors(unit - unit.mean(0))
         scaled = unit * math.sqrt(embeddings.shape[1])
-        return _mean_cross_entropy(nnf.linear(scaled, weight, bias), labels)
-
-
-def _promoted(*tensors: Tensor) -> list[Tensor]:
-    """Return embeddings and weights in the more precise of their types."""
-    precision = torch.promote_types(tensors[0].dtype, tensors[1].dtype)
-    return [tensor.to(precision) for tensor in tensors]
-
-
-def _mean_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross-entropy, mean over samples; 0 for no samples, where torch's is NaN."""
-    if not len(labels):
-        return logits.sum()
-    return nnf.cross_entropy(logits, labels)
+        return nnf.cross_entropy(nnf.linear(scaled, self.weight, self.bias), labels)

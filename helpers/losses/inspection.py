@@ -69,13 +69,12 @@ def step_cost(
     for _ in range(repeats + 1):
         optimizer.zero_grad()
         began = time.perf_counter()
-        value, kept_bytes = _forward(partial(loss, embeddings, labels), [embeddings, *weights])
-        value.backward()
+        loss(embeddings, labels).backward()
         optimizer.step()
         seconds.append(time.perf_counter() - began)
     return {
         "seconds": min(seconds[1:]),  # the first step is slower, as it makes AdamW's averages
-        "kept_bytes": kept_bytes,
+        "kept_bytes": _kept_bytes(partial(loss, embeddings, labels), [embeddings, *weights]),
         # a weight, its gradient and the two averages of AdamW are equally large
         "parameter_bytes": 4 * sum(weight.nbytes for weight in weights),
     }
@@ -95,22 +94,21 @@ def activation_bytes(encoder: nn.Module, batch: Batch, mixed: bool = False) -> i
     weights = list(encoder.parameters())
     device = weights[0].device
     with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
-        _, kept_bytes = _forward(partial(encoder, batch.to(device)), weights)
-    return kept_bytes
+        return _kept_bytes(partial(encoder, batch.to(device)), weights)
 
 
-def _forward(forward, given):
-    """Call a function; return its value, and the bytes kept for the backward pass but ``given``.
+def _kept_bytes(forward, given):
+    """Call a function; return the bytes of all but ``given`` kept for the backward pass.
 
     Several views of one storage count once.
     """
     bytes_of_storage = {}
     note = partial(_note, bytes_of_storage)
     with torch.autograd.graph.saved_tensors_hooks(note, nn.Identity()):
-        value = forward()
+        forward()
     for tensor in given:
         bytes_of_storage.pop(tensor.untyped_storage().data_ptr(), None)
-    return value, sum(bytes_of_storage.values())
+    return sum(bytes_of_storage.values())
 
 
 def _note(bytes_of_storage, tensor):

@@ -137,8 +137,8 @@ def contrastive(
 
     positives, negatives = pair_masks(labels)
     if paired:
-        row = torch.arange(len(labels), device=labels.device)
-        is_pair = (row[:, None] // 2 == row // 2) & (row[:, None] != row)
+        number = torch.arange(len(labels), device=labels.device) // 2
+        is_pair = number[:, None] == number
         positives = positives & is_pair
         negatives = negatives & is_pair
     # 1/4 is the factor 1/2 of each cost times the 1/2 of a mean of two
@@ -261,8 +261,6 @@ def top_k(
     """
     size = len(labels)
     k = min(k, size - 1)
-    if k < 1:
-        return embeddings.sum() * 0.0
     positive, negative = pair_masks(labels)
     scores = pairwise_cosines(embeddings) + margin * negative
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Literal
 
+import pandas as pd
 from duckdb import DuckDBPyConnection
 from pydantic import Field, field_validator, model_validator
 
@@ -180,19 +181,21 @@ class TimeSplit(Rule):
             FROM dated GROUP BY community ORDER BY community""",
             [self.train_until, self.dev_until],
         )
-        rows = connection.execute("FROM calendar").fetchall()
-        wrong = [community for community, t1, t2 in rows if t1 >= t2]
-        if wrong:
+        rows = connection.execute("FROM calendar").df().set_index("community")
+        wrong = rows.index[rows["t1"] >= rows["t2"]]
+        if len(wrong):
             where = f" in {', '.join(wrong)}" if self.periods == "community" else ""
             raise ValueError(
                 f"train_until ({self.train_until}) and dev_until ({self.dev_until}) leave no time "
                 f"between them{where}: the posts have too few different times for a split by time "
                 "(-p split authors divides the authors alone)"
             )
-        return {
-            "t1": _dates({community: t1 for community, t1, _ in rows}),
-            "t2": _dates({community: t2 for community, _, t2 in rows}),
-        }
+        facts = {}
+        for end in ("t1", "t2"):
+            moments = pd.to_datetime(rows[end], unit="s")
+            dates = moments.dt.strftime("%Y-%m-%d %H:%M:%S").to_dict()
+            facts[end] = dates.get("", dates)  # one date for a common calendar
+        return facts
 
 
 def _moment(until):
@@ -211,12 +214,3 @@ def _instant(until):
     if isinstance(until, float):
         return "quantile_disc(second, ?)"
     return "epoch(?::TIMESTAMPTZ)::BIGINT"
-
-
-def _dates(instants):
-    """Format {community: seconds since 1970} as dates; return one date for a common calendar."""
-    dates = {
-        community: datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        for community, second in instants.items()
-    }
-    return dates.get("", dates)

@@ -54,14 +54,13 @@ class Batch:
 
         This one post has all tokens of the sample, and the hour, topic and time of its first post.
         """
-        tokens = self.tokens.masked_fill(~self.mask[..., None], PAD).flatten(1)
+        tokens = self.tokens.flatten(1)
         is_token = tokens != PAD
-        length = is_token.sum(1)
-        place = torch.arange(max(int(length.max()), 1), device=tokens.device)
-        documents = tokens.new_full((len(self), len(place)), PAD)
-        documents[place < length[:, None]] = tokens[is_token]
+        longest = max(int(is_token.sum(1).max()), 1)
+        order = is_token.sort(dim=1, descending=True, stable=True).indices
+        documents = tokens.gather(1, order)[:, None, :longest]
         return Batch(
-            documents[:, None],
+            documents,
             self.hours[:, :1],
             self.topics[:, :1],
             torch.ones_like(self.mask[:, :1]),
@@ -176,15 +175,24 @@ def chunk_documents(store: TokenStore, max_tokens: int) -> Samples:
     """
     tokens = np.diff(store.post_offsets)
     pieces = np.maximum(-(-tokens // max_tokens), 1)
+    number, _ = concat_ranges(np.zeros_like(pieces), pieces)
+    begin = np.repeat(store.post_offsets[:-1], pieces) + number * max_tokens
+    return samples_of_pieces(store, pieces, post_offsets=np.append(begin, store.post_offsets[-1:]))
+
+
+def samples_of_pieces(store: TokenStore, pieces: np.ndarray, **arrays: np.ndarray) -> Samples:
+    """Return a sample for each document of a store, whose posts are the document's pieces.
+
+    Parameters
+    ----------
+    store : a token store in which each post is a document
+    pieces : (documents,), the number of pieces of each document
+    **arrays : ``tokens`` and ``post_offsets`` of all pieces; those of the store if left out
+    """
+    offsets = np.append(0, pieces.cumsum())
     document = np.repeat(np.arange(store.posts), pieces)
-    number, offsets = concat_ranges(np.zeros_like(pieces), pieces)
-    begin = store.post_offsets[document] + number * max_tokens
-    post_offsets = np.append(begin, store.post_offsets[-1:])
-    cut_store = with_arrays(
-        store, "pieces", document, post_offsets=post_offsets, author_offsets=offsets
-    )
-    authors = Samples.of_posts(store).authors
-    return Samples(cut_store, offsets[:-1], pieces, authors)
+    cut_store = with_arrays(store, "pieces", document, author_offsets=offsets, **arrays)
+    return Samples(cut_store, offsets[:-1], pieces, Samples.of_posts(store).authors)
 
 
 def training_windows(store: TokenStore, posts: int = 16, windows: int = 16) -> Samples:

@@ -9,7 +9,7 @@ also stores of the bytes of the texts.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -22,8 +22,8 @@ from ..core.artifacts import fingerprint_of, folder_lock, read_json, write_json
 from ..core.parameters import Config
 from ..core.paths import Run
 from ..corpus.joined_posts import join_posts
-from .batch import Samples, chunk_documents
-from .store import TokenStore, build_store, list_topics, with_arrays
+from .batch import Samples, chunk_documents, samples_of_pieces
+from .store import TokenStore, build_store, list_topics
 from .tokenizer import Bytes, Tokenizer, load_tokenizer, prepare_text
 
 SPLITS = ("train", "dev", "test")
@@ -111,15 +111,17 @@ class Documents:
         """The number of tokens of the longest document of all splits."""
         return max(int(np.diff(store.post_offsets).max()) for store in self.stores.values())
 
-    def changed(self, change: Callable[[str], str], fingerprint: str) -> "Documents":
+    def changed(
+        self, encode: Callable[[list[str]], list[np.ndarray]], fingerprint: str
+    ) -> "Documents":
         """Return the same documents with stores of changed texts, such as masked ones.
 
         Parameters
         ----------
-        change : function from a text to the one that is encoded
+        encode : function from texts to an array of token ids per text, as that of the tokenizer,
+            but of the changed texts
         fingerprint : hash of all that the change depends on
         """
-        encode = partial(_encode_changed, self.tokenizer.encode, change)
         encoding = fingerprint_of(self.tokenizer.fingerprint, fingerprint)
         folder = self.folder / "changed"
         stores = _encoded(self.paths, folder, encode, encoding, self.tokenizer.vocabulary)
@@ -143,17 +145,13 @@ class Documents:
             return chunk_documents(store, size)
         # an empty text is one empty piece
         pieces = self.texts(split).str.findall(rf"(?s)\A\Z|.{{1,{size}}}")
-        count = pieces.str.len().to_numpy()
         tokens = self.tokenizer.encode(pieces.explode().tolist())
-        offsets = np.append(0, count.cumsum())
-        arrays = {
-            "tokens": np.concatenate(tokens),
-            "post_offsets": np.append(0, np.cumsum([len(ids) for ids in tokens])),
-            "author_offsets": offsets,
-        }
-        document = np.repeat(np.arange(store.posts), count)
-        cut_store = with_arrays(store, "pieces", document, **arrays)
-        return Samples(cut_store, offsets[:-1], count, Samples.of_posts(store).authors)
+        return samples_of_pieces(
+            store,
+            pieces.str.len().to_numpy(),
+            tokens=np.concatenate(tokens),
+            post_offsets=np.append(0, np.cumsum([len(ids) for ids in tokens])),
+        )
 
 
 def make_documents(
@@ -234,10 +232,6 @@ def _encoded(paths, folder, encode, encoding, vocabulary):
     """Encode the table of each split into a store, or open the store if it is up to date."""
     about = (encode, list_topics(paths["train"]), encoding, vocabulary)
     return {split: build_store(path, folder / split, *about) for split, path in paths.items()}
-
-
-def _encode_changed(encode, change, texts):
-    return encode([change(text) for text in texts])
 
 
 def open_documents(files: Run, kind: str = GIVEN, data: str = "") -> Documents:

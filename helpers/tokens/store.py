@@ -306,7 +306,7 @@ def build_store(
             parts / f"{group:06d}.npz" for group in range(pq.ParquetFile(posts).num_row_groups)
         ]
         run_jobs(partial(_encode_part, posts, encode), list(enumerate(paths)))
-        _join_parts(posts, folder, paths, {topic: row for row, topic in enumerate(topics)})
+        _join_parts(posts, folder, paths, topics)
         # removed before store.json is written: once it is there, no later run would remove them
         shutil.rmtree(parts.parent)
         meta = {
@@ -333,47 +333,36 @@ def _encode_part(posts, encode, group, path):
     write_checksum(path)
 
 
-def _join_parts(posts, folder, paths, topic_row):
-    """Write the files of a store from a posts table and the ids of its row groups.
-
-    ValueError where an author comes before the author of the post before.
-    """
-    files = _paths(folder)
-    for path in files.values():
-        path.unlink(missing_ok=True)
-    _append(files, "post_offsets", [0])
-    names = []
-    n_posts = 0
-    n_tokens = 0
-    for group, path in enumerate(paths):
-        rows = pq.ParquetFile(posts).read_row_group(group, ["author", "time", "topic"])
-        author = rows["author"].to_pandas()
-        previous = author.shift(fill_value=names[-1] if names else None)
-        if (author < previous).any():
-            raise ValueError("the posts table is not sorted by author")
-        is_first = (author != previous).to_numpy()
-        names += author[is_first].tolist()
-        seconds = rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
-        topic = rows["topic"].to_pandas().map(topic_row).fillna(len(topic_row))
-        with readable_file(path), np.load(path) as part:
-            tokens = part["tokens"]
-            length = part["length"]
-        _append(files, "tokens", tokens)
-        _append(files, "post_offsets", n_tokens + length.cumsum(dtype="i8"))
-        _append(files, "hour", seconds // 3600 % 24)
-        _append(files, "time", seconds)
-        _append(files, "topic", topic)
-        _append(files, "author_offsets", n_posts + np.flatnonzero(is_first))
-        n_posts += len(rows)
-        n_tokens += len(tokens)
-    if not n_posts:
+def _join_parts(posts, folder, paths, topics):
+    """Write the files of a store from a posts table and the ids of its row groups."""
+    rows = pq.read_table(posts, columns=["author", "time", "topic"])
+    author = rows["author"].to_pandas()
+    if author.empty:
         raise ValueError(f"{posts} holds no posts")
-    _append(files, "author_offsets", [n_posts])
+    if not author.is_monotonic_increasing:
+        raise ValueError("the posts table is not sorted by author")
+    files = _paths(folder)
+    for path in files.values():  # not overwritten: another process may have mapped them
+        path.unlink(missing_ok=True)
+
+    lengths = []
+    with open(files["tokens"], "wb") as file:
+        for path in paths:
+            with readable_file(path), np.load(path) as part:
+                file.write(part["tokens"].tobytes())
+                lengths.append(part["length"])
+    seconds = rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
+    topic_row = {topic: row for row, topic in enumerate(topics)}
+    is_first = (author != author.shift()).to_numpy()
+    arrays = {
+        "post_offsets": np.append(0, np.concatenate(lengths).cumsum()),
+        "hour": seconds // 3600 % 24,
+        "time": seconds,
+        "topic": rows["topic"].to_pandas().map(topic_row).fillna(len(topics)),
+        "author_offsets": np.append(np.flatnonzero(is_first), len(author)),
+    }
+    for name, values in arrays.items():
+        np.asarray(values, FILES[name]).tofile(files[name])
+    names = pa.array(author[is_first], pa.string())
     with atomic_write(files["authors"]) as temporary:
-        pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
-
-
-def _append(files, name, values):
-    # appends values to the file of the array ``name``
-    with open(files[name], "ab") as file:
-        file.write(np.ascontiguousarray(values, FILES[name]).tobytes())
+        pq.write_table(pa.table({"author": names}), temporary)

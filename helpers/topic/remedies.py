@@ -98,13 +98,13 @@ def mask_documents(documents: Documents, keep: frozenset[str], max_tokens: int) 
     max_tokens : int
         L: a text is cut to its first L tokens before it is masked
     """
-    change = partial(_cut_and_mask, documents.tokenizer, keep=keep, max_tokens=max_tokens)
-    return documents.changed(change, fingerprint_of(sorted(keep), max_tokens))
+    encode = partial(_encode_masked, documents.tokenizer, keep, max_tokens)
+    return documents.changed(encode, fingerprint_of(sorted(keep), max_tokens))
 
 
-def _cut_and_mask(tokenizer, text, keep, max_tokens):
-    (ids,) = tokenizer.encode([text])
-    return mask_text(tokenizer.decode(ids[:max_tokens]), keep, "single")
+def _encode_masked(tokenizer, keep, max_tokens, texts):
+    cut_texts = [tokenizer.decode(ids[:max_tokens]) for ids in tokenizer.encode(texts)]
+    return tokenizer.encode([mask_text(text, keep, "single") for text in cut_texts])
 
 
 @dataclass(frozen=True)

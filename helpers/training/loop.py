@@ -147,16 +147,16 @@ def load_state(path: Path, fingerprint: str) -> dict[str, Any]:
 
     Returns
     -------
-    ``fingerprint``; ``history``, the learning curve, a dict for each evaluation; ``best``, the
-    encoder's weights where the curve's MRR was highest; of one that has begun also ``trained`` and
-    ``optimizer``, what ``load_state_dict`` takes
+    ``fingerprint``; ``history``, the learning curve, a dict for each evaluation; of one that has
+    begun also ``best``, the encoder's weights where the curve's MRR was highest, and ``trained``
+    and ``optimizer``, what ``load_state_dict`` takes
 
     Raises
     ------
     ValueError
         the file is damaged
     """
-    new = {"fingerprint": fingerprint, "history": [], "best": {}}
+    new = {"fingerprint": fingerprint, "history": []}
     if not path.exists():
         return new
     with readable_file(path):
@@ -230,7 +230,9 @@ def train(
             continue
         row = {"step": step + 1, "loss": _mean(losses, step, lr), "lr": lr, **score(encoder)}
         losses = []
-        _add_row(state, encoder, row | {"seconds": round(time.perf_counter() - started, 1)})
+        state["history"].append(row | {"seconds": round(time.perf_counter() - started, 1)})
+        if _best_row(state)["step"] == step + 1:
+            state["best"] = copy.deepcopy(encoder.state_dict())
         state |= {"trained": trained.state_dict(), "optimizer": optimizer.state_dict()}
         if accelerator.is_main_process:
             with atomic_write(path) as partial:
@@ -308,16 +310,14 @@ def _mean(losses, step, lr):
     return mean
 
 
-def _add_row(state, encoder, row):
-    """Add an evaluation to the curve, and keep the encoder's weights if it is the best one."""
-    if row["MRR"] > max((past["MRR"] for past in state["history"]), default=-math.inf):
-        state["best"] = copy.deepcopy(encoder.state_dict())
-    state["history"].append(row)
+def _best_row(state):
+    """Return the evaluation with the highest MRR, the first of equal ones."""
+    return max(state["history"], key=lambda row: row["MRR"])
 
 
 def _complete(path, state, settings):
     """Write the files of a complete training, and delete that of its state."""
-    best = max(state["history"], key=lambda row: row["MRR"])
+    best = _best_row(state)
     path_of_best = path.with_name(BEST)
     save_checkpoint(path_of_best, state["best"], {"step": best["step"]})
     summary = {

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from helpers.encoders.stream import build_stream_encoder, parameter_counts, stream_config
-from helpers.tokens.batch import PAD, Batch
 from tests.factories import random_batch as samples
 from tests.factories import without_padding
 from tests.oracles import array, layer_norm, normed_projection
@@ -70,22 +69,6 @@ def test_it_is_the_model_written_as_loops(encoder):
         np.testing.assert_allclose(
             array(embeddings[row]), loops(encoder, without_padding(batch, row)), atol=1e-6
         )
-
-
-def test_an_embedding_depends_on_its_own_posts_only(encoder):
-    batch = samples(16, 5, 40, 33)
-    together = encoder(batch)
-    for row in range(4):
-        torch.testing.assert_close(
-            encoder(without_padding(batch, row))[0], together[row], rtol=0, atol=2e-6
-        )
-    wider = torch.nn.functional.pad(batch.tokens, (0, 0, 0, 9), value=PAD)
-    hours, topics, mask, times = (
-        torch.nn.functional.pad(value, (0, 9))
-        for value in (batch.hours, batch.topics, batch.mask, batch.times)
-    )
-    padded = Batch(wider, hours, topics, mask, batch.authors, times)
-    torch.testing.assert_close(encoder(padded), together, rtol=0, atol=2e-6)
 
 
 def test_its_parts_at_the_released_sizes():

@@ -10,25 +10,15 @@ from helpers.encoders.baselines import BASELINES, fit_baseline, fusion_members
 from helpers.encoders.lsa import WCCN, HourProfile, LSAEncoder, wccn_matrix
 from helpers.encoders.tfidf import count_matrix, ngram_counts
 from helpers.tokens.batch import training_windows
-from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
-from tests.factories import styled_posts
+from tests.factories import styled_store
 
 BUCKETS = 500
 
 
 @pytest.fixture
-def store(write_posts, tmp_path):
-    """Authors with favourite words, hours and topics, as bytes."""
-    topics = [f"t{n}" for n in range(5)]
-    return build_store(
-        write_posts(styled_posts(), row_group_size=400),
-        tmp_path / "store",
-        Bytes().encode,
-        topics,
-        "v1",
-        256,
-    )
+def store(tmp_path):
+    return styled_store(tmp_path)
 
 
 @pytest.fixture
@@ -65,17 +55,6 @@ def test_lsa_is_the_svd_of_scikit_learns_tfidf(windows, batch):
     latent = weighting.transform(count_matrix(batch.tokens, 256, BUCKETS)) @ lsa.axes.numpy()
     np.testing.assert_allclose(
         lsa(batch), latent / np.linalg.norm(latent, axis=1, keepdims=True), atol=1e-5
-    )
-
-
-def test_whitened_rows_are_centred_and_whitened_by_hand(windows, batch):
-    encoder = WCCN(LSAEncoder(256, 12, BUCKETS).fit(windows, 20)).fit(windows, 20)
-    vectors = embed(encoder.encoder, windows, 20)
-    expected = (encoder.encoder(batch).numpy() - vectors.mean(0)) @ wccn_matrix(
-        vectors, windows.authors
-    )
-    np.testing.assert_allclose(
-        encoder(batch), expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-4
     )
 
 
@@ -141,14 +120,3 @@ def test_they_need_enough_samples(store):
         WCCN(HourProfile()).fit(training_windows(store, 100, 1))
     with pytest.raises(ValueError, match="encoder 'lda': one of tfidf_word"):
         fit_baseline("lda", store, Bytes())
-
-
-def test_fewer_samples_than_dimensions_can_be_whitened():
-    author = np.repeat(np.arange(5), 2)
-    few = np.random.default_rng(0).standard_normal((10, 20))
-    assert np.isfinite(wccn_matrix(few, author)).all()
-
-
-def test_dimensions_are_needed():
-    with pytest.raises(ValueError, match="3 samples cannot fit an LSA encoder of 0 dimensions"):
-        LSAEncoder(10, 0).fit(range(3))

@@ -15,14 +15,10 @@ from helpers.encoders.base import embed
 from helpers.encoders.baselines import BASELINES, check_installed, fit_baseline, zero_shot
 from helpers.encoders.parts import LUARPooling
 from helpers.encoders.stream import build_stream_encoder, stream_config
-from helpers.losses import LossConfig
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
-from helpers.tokens.samplers import AuthorSampler
-from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes, HuggingFace
-from helpers.training import experiment as door
-from tests.factories import store_in_memory, styled_posts
+from tests.factories import store_in_memory
 
 POSTS = [
     "a cat sat on the mat",
@@ -174,25 +170,6 @@ def test_it_is_the_released_computation(folder, made, tokens):
         assert np.abs(by_hand(folder, made, **wrong) - expected).max() > 1e-2, wrong
 
 
-def test_the_body_is_that_of_distilroberta_where_the_folder_does_not_say(monkeypatch):
-    """82 million parameters without the pooler, as its card counts them."""
-    from transformers import RobertaConfig, RobertaModel
-
-    monkeypatch.undo()
-    assert transformer.LUAR_BODY == {
-        "num_hidden_layers": 6,
-        "max_position_embeddings": 514,
-        "type_vocab_size": 1,
-        "layer_norm_eps": 1e-5,
-    }
-    config = RobertaConfig(**transformer.LUAR_BODY)
-    assert (config.vocab_size, config.hidden_size, config.num_attention_heads) == (50265, 768, 12)
-    assert (config.intermediate_size, config.hidden_act, config.pad_token_id) == (3072, "gelu", 1)
-    with torch.device("meta"):
-        body = RobertaModel(config, add_pooling_layer=False)
-    assert sum(value.numel() for value in body.parameters()) == 81_527_808
-
-
 def test_older_weights_are_read_too(folder, made, tmp_path):
     shutil.copytree(folder, tmp_path / "old", ignore=shutil.ignore_patterns("*.safetensors"))
     torch.save(tensors_of(made), tmp_path / "old" / "pytorch_model.bin")
@@ -292,32 +269,3 @@ def test_the_last_layer_is_that_of_the_release_where_one_is_asked_for(folder, ma
         1,
     )
     assert free.projection[0].out_features == 16
-
-
-def test_it_can_be_trained_further(folder, write_posts, tmp_path):
-    tokenizer = Bytes()
-    tokenizer.fingerprint = "v1"
-    store = build_store(
-        write_posts(styled_posts(), row_group_size=400),
-        tmp_path / "store",
-        tokenizer.encode,
-        ["t0"],
-        "v1",
-        256,
-    )
-    described = door.Experiment(
-        encoder=stream_config(**STREAM | {"model": str(folder)}),
-        loss=LossConfig(name="supcon"),
-        training=door.TrainingConfig(steps=2, lr=1e-3, eval_every=2),
-        sampler=AuthorSampler(
-            authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=20
-        ),
-    )
-    trained = door.run_experiment(described, store, store, tmp_path, "m", tokenizer=tokenizer)
-    samples = Samples(store, store.author_offsets[:-1], np.full(40, 4), np.arange(40))
-    vectors = embed(trained.encoder, samples, 20)
-    np.testing.assert_array_equal(
-        embed(door.load_trained(tmp_path / "m", store).encoder, samples, 20), vectors
-    )
-    start = embed(build_stream_encoder(described.encoder, 256, 2, tokenizer=tokenizer), samples, 20)
-    assert 1e-6 < (1 - (vectors * start).sum(1)).mean() < 0.2, "two steps away from the release"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import torch
 
-from helpers.encoders.parts import TIMES, ContinuousTime, HourOneHot, TopicEmbedding
+from helpers.encoders.parts import ContinuousTime, HourOneHot, TopicEmbedding
 from helpers.tokens.batch import Batch
 
 
@@ -58,13 +58,6 @@ def test_a_gap_is_to_the_post_before_and_the_first_post_has_none():
     )  # no longer than a year
     later = clock(batch_at([start + 7 * 86_400 * n for n in range(4)]))
     np.testing.assert_allclose(later[0, :8], later[3, :8], atol=1e-5)
-
-
-def test_every_time_feature_says_its_width_and_gives_real_posts_only():
-    batch = batch_at([0, 1, 2], [3, 4, 5])
-    batch.mask[1, 2] = False
-    for make in TIMES.values():
-        assert make()(batch).shape == (5, make.dim)
 
 
 def test_hidden_topics_train_the_row_of_other():

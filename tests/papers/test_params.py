@@ -5,7 +5,6 @@ from itertools import product
 import pytest
 
 from helpers.core import paths
-from helpers.core.names import MAX_LETTERS
 from helpers.runs.stages import read_stages
 from tests.paper_runs import settings
 
@@ -30,19 +29,6 @@ def test_the_configs_of_every_stage_can_be_built(run, monkeypatch, tmp_path):
     assert compared <= trained
 
 
-def test_the_papers_runs_are_there():
-    assert RUNS == [
-        "khan2021",
-        "khan2021_iur_dev",
-        "khan2021_iur_test",
-        "sawatphol2022",
-        "sawatphol2022_fanfiction",
-        "sawatphol2022_reddit",
-        "tyo2021",
-        "tyo2021_pan21",
-    ]
-
-
 def test_the_grids_of_the_papers(monkeypatch, tmp_path):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     (losses,) = [stage for stage in read_stages("khan2021") if stage.name == "04_losses"]
@@ -60,21 +46,3 @@ def test_the_grids_of_the_papers(monkeypatch, tmp_path):
             margins.add(settings_of_loss["margin"])
     assert grid == set(product((4, 8), (4, 8, 16), (0.05, 0.25, 0.4)))
     assert margins == {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8}
-
-
-@pytest.mark.parametrize(
-    "run", ["demo", "open", *(run for run in RUNS if run.startswith("tyo2021"))]
-)
-def test_configurations_of_verification_are_named_as_people_read_them(run, monkeypatch, tmp_path):
-    """Their names are rows and legends; notebook 12 asks for some of them."""
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    names = set()
-    models = set()
-    for stage in read_stages(run):
-        if stage.notebook in ("10_verify", "12_pairs"):
-            names |= {name for name, _ in settings(stage).get("experiments", {})}
-            models |= set(settings(stage).get("models", []))
-    assert names and models <= names
-    for name in names:
-        assert len(name) <= MAX_LETTERS and name[0].isupper(), name
-        assert "_" not in name and " x " not in name, name

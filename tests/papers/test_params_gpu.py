@@ -1,16 +1,13 @@
 """What ``make train`` runs on a GPU: the YAML files, with toy sizes, through the one door."""
 
-import re
-
 import pytest
 import yaml
 
 from helpers.core import paths
 from helpers.runs.stages import Stage, read_stages
-from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from helpers.training import experiment as door
-from tests.factories import styled_posts
+from tests.factories import styled_store
 from tests.paper_runs import settings
 
 FOLDER = paths.PARAMS / "open"
@@ -42,31 +39,6 @@ def test_no_stage_of_the_run_is_for_a_gpu():
     assert {"03_train", "03_train.T", "03_train.minilm"} <= names
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_its_sizes_are_those_that_its_comments_say(name, monkeypatch, tmp_path):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    made = names_of(name)["experiment"]
-    assert made.training.precision == "bf16" and made.training.warmup == made.training.steps // 10
-    if name == "03_train.gpu":
-        paper = names_of(name, encoder={"preset": "khan2021"})["experiment"].encoder
-        assert made.encoder.model_copy(update={"dropout": 0.0, "topic_dropout": 0.0}) == paper
-        assert (made.sampler.authors_per_batch, made.sampler.samples_per_author) == (64, 8)
-    else:
-        sampler = made.sampler
-        tokens = (
-            sampler.authors_per_batch
-            * sampler.samples_per_author
-            * sampler.max_posts
-            * sampler.max_tokens
-        )
-        assert tokens == 131_072 and sampler.max_tokens == made.encoder.max_tokens == 32
-        assert (made.encoder.model, made.encoder.dim, made.encoder.projection) == (
-            "luar_mud",
-            512,
-            "linear",
-        )
-
-
 def test_more_authors_are_the_only_difference(monkeypatch, tmp_path):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     alone, more = names_of("03_train.gpu_long"), names_of("03_train.gpu_more")
@@ -76,7 +48,7 @@ def test_more_authors_are_the_only_difference(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_trains_at_toy_size(name, write_posts, tmp_path, monkeypatch):
+def test_it_trains_at_toy_size(name, tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     as_it_is = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
     schedule = {"steps": 3, "eval_every": 3, "warmup": 1, "precision": "no"}
@@ -86,18 +58,7 @@ def test_it_trains_at_toy_size(name, write_posts, tmp_path, monkeypatch):
         sampler=as_it_is["sampler"] | SMALL,
         training=as_it_is["training"] | schedule,
     )["experiment"]
-    tokenizer = Bytes()
-    store = build_store(
-        write_posts(styled_posts()), tmp_path / "store", tokenizer.encode, ["t0", "t1"], "v1", 256
-    )
-    trained = door.run_experiment(
-        made, store, store, tmp_path / "models", "toy", tokenizer=tokenizer
-    )
+    store = styled_store(tmp_path)
+    trained = door.run_experiment(made, store, store, tmp_path, "toy", tokenizer=Bytes())
     assert len(trained.history) == 1 and 0 < trained.summary["best_dev_MRR"] <= 1
     assert trained.experiment.loss == made.loss and trained.encoder.dim == made.encoder.dim
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_its_first_lines_say_how_it_is_run(name):
-    head = (FOLDER / f"{name}.yaml").read_text("utf-8").partition("\nname:")[0]
-    assert re.search(rf"make train RUN=open MODEL={re.escape(name)} PROCESSES=\d", head)

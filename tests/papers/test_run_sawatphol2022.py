@@ -4,7 +4,6 @@ import gzip
 import json
 
 import pytest
-from backports import zstd
 
 from helpers.core import results
 from tests.paper_runs import People, execute, lines, second, write_pairs
@@ -44,24 +43,6 @@ def reviews(folder):
                 }
                 written.append(review)
         (folder / f"reviews_{category}_5.json.gz").write_bytes(gzip.compress(lines(written)))
-    return [folder]
-
-
-def comments(folder):
-    """A month of Reddit; a tenth of it, drawn by ids, has authors of 10 comments and more."""
-    folder.mkdir()
-    people = People()
-    written = [
-        {
-            "author": f"u{number % 12}",
-            "subreddit": CATEGORIES[number % 5],
-            "id": f"c{number}",
-            "created_utc": second("2015-08-01") + 60 * number,
-            "body": people.text(f"u{number % 12}"),
-        }
-        for number in range(3000)
-    ]
-    (folder / "RC_2015-08.zst").write_bytes(zstd.compress(lines(written)))
     return [folder]
 
 
@@ -109,26 +90,3 @@ def test_it_runs(tmp_path, monkeypatch, run, write, author_share, topic_share):
         assert report["unused"]["authors_of_other_splits"] > 0
     else:
         assert len(tests) == 2 and size.targets > size.queries + 5  # distractors
-
-
-def test_a_tenth_of_reddit_is_collected(tmp_path, monkeypatch):
-    files = execute(
-        "sawatphol2022_reddit",
-        {
-            "01_collect": {
-                "location": [str(place) for place in comments(tmp_path / "data")],
-                "memory_limit": "1GB",
-                "split_settings": {
-                    "train_until": 0.6,
-                    "dev_until": 0.8,
-                    "heldout": 0.4,
-                    "min_posts": 2,
-                    "eval_posts": 2,
-                },
-            }
-        },
-        tmp_path / "outputs",
-        monkeypatch,
-    )
-    card = json.loads(files.data_card.read_text())
-    assert card["posts"] == 3000 - card["dropped_not_drawn"] and 200 < card["posts"] < 400

@@ -60,15 +60,6 @@ def test_pairs_are_drawn_and_moved_as_in_a_loop(tmp_path, posts):
     assert sum(part["posts"] for part in report["splits"].values()) == 120
 
 
-def test_a_drawn_author_has_no_text_in_training(tmp_path, posts):
-    """Without pairs that moved to a split, its authors are unknown to the model."""
-    people = authors_of_pairs(posts)
-    make_split(posts, tmp_path / "out", PairSplit(test=0.1, dev=0.1, seed=5))
-    order = np.random.default_rng(5).permutation(sorted(people)).tolist()
-    train = authors_of_pairs(tmp_path / "out/train.parquet")
-    assert not set().union(*(people[pair] for pair in order[:6])) & set().union(*train.values())
-
-
 def test_a_text_of_several_pairs_stays_in_those_of_test(tmp_path, posts):
     """An author who is half known repeats a text; the pairs of test and dev stay whole."""
     table = pq.read_table(posts)

@@ -2,16 +2,15 @@
 
 import hashlib
 import random
-import shutil
 from collections import Counter
 from datetime import UTC, datetime
 
 import duckdb
 import pytest
 
-from helpers.splits import NoSplit, TimeSplit, assignment
+from helpers.splits import NoSplit, TimeSplit
 from helpers.splits.assignment import make_split
-from helpers.splits.audit import AuditError, audit_split
+from helpers.splits.audit import audit_split
 from helpers.splits.by_time import DEV_SHARE
 from tests.factories import posts_table as save
 from tests.factories import read_posts as load
@@ -111,17 +110,6 @@ def test_training_authors_have_a_bound_and_others_none(tmp_path):
     assert max(Counter(row[0] for row in load(tmp_path / "posts/test.parquet")).values()) > 20
 
 
-def test_where_nobody_goes_on_there_is_no_seen_split(tmp_path, made_once):
-    trained = {row[0] for row in load(made_once / "train.parquet")}
-    rows = [row for row in posts() if row[0] not in trained or row[1] < 500 * DAY]
-    report = make(tmp_path, rows, train_until="1971-05-16", dev_until="1972-02-01")
-    assert (
-        list(report["splits"]) == ["train", "dev", "test"]
-        and not (tmp_path / "posts/seen.parquet").exists()
-    )
-    assert list(make(tmp_path)["splits"]) == list(SPLITS)
-
-
 def test_dates_mean_midnight_utc(tmp_path):
     report = make(tmp_path, train_until="1971-06-01", dev_until="1972-02-01")
     assert (report["t1"], report["t2"]) == ("1971-06-01 00:00:00", "1972-02-01 00:00:00")
@@ -135,22 +123,6 @@ def test_a_second_run_writes_nothing_and_another_seed_splits_anew(tmp_path):
     assert make(tmp_path) == first
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "posts").iterdir()}
     assert make(tmp_path, seed=4)["fingerprint"] != first["fingerprint"]
-
-
-def test_a_killed_run_is_done_again(tmp_path, monkeypatch):
-    real, calls = assignment.write_posts, []
-
-    def dies(*args):
-        calls.append(args)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*args)
-
-    monkeypatch.setattr(assignment, "write_posts", dies)
-    with pytest.raises(KeyboardInterrupt):
-        make(tmp_path)
-    assert not (tmp_path / "posts/split.json").exists()
-    assert make(tmp_path)["splits"]["train"]["posts"] == len(load(tmp_path / "posts/train.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -191,83 +163,6 @@ def test_a_rule_that_loses_a_post_or_places_it_twice_is_an_error(tmp_path, monke
     with pytest.raises(RuntimeError, match="NoSplit placed [0-9]+ posts in no row, or in several"):
         make_split(path, tmp_path / "out", NoSplit())
     assert not (tmp_path / "out/split.json").exists()
-
-
-def _shared_author(rows):
-    rows["dev"] = sorted([*rows["dev"], (rows["train"][0][0], rows["dev"][0][1], "x", "new")])
-
-
-def _early(split, before):
-    def change(rows):
-        limit = max(row[1] for row in rows[before])
-        author, _, topic, text = rows[split][0]
-        rows[split][0] = (author, limit, topic, text)
-        rows[split].sort()
-
-    return change
-
-
-def _shared_text(rows):
-    author, time, topic, _ = rows["test"][3]
-    rows["test"][3] = (author, time, topic, "  " + rows["train"][0][3].upper())
-
-
-def _too_few(split):
-    def change(rows):
-        author = rows[split][0][0]
-        rows[split] = rows[split][:3] + [row for row in rows[split] if row[0] != author]
-
-    return change
-
-
-def _unsorted(rows):
-    rows["test"] = rows["test"][::-1]
-
-
-def _unsorted_times(rows):
-    rows["train"][0], rows["train"][1] = rows["train"][1], rows["train"][0]
-
-
-def _one_post_less(rows):
-    author = next(
-        row[0] for row in rows["train"] if sum(row[0] == other[0] for other in rows["train"]) > 6
-    )
-    rows["train"].remove(next(row for row in rows["train"] if row[0] == author))
-
-
-@pytest.fixture(scope="module")
-def made_once(tmp_path_factory):
-    """The folder of a split; to be copied."""
-    folder = tmp_path_factory.mktemp("split")
-    make(folder)
-    return folder / "posts"
-
-
-@pytest.mark.parametrize(
-    "change, check",
-    [
-        (_shared_author, "authors in more than one split: 1"),
-        (_early("test", "dev"), "test posts not later than every dev post: 1"),
-        (_early("seen", "train"), "seen posts not later than every train post: 1"),
-        (_too_few("seen"), "seen authors with fewer than 6 posts: 1"),
-        (_shared_text, "texts in more than one split: 1"),
-        (_too_few("train"), "train authors with fewer than 5 posts: 1"),
-        (_unsorted, "test rows out of order"),
-        (_unsorted_times, "train rows out of order"),
-        (_one_post_less, "train counts differ from split.json"),
-        (lambda rows: rows["dev"].clear(), "dev counts differ from split.json"),
-    ],
-)
-def test_the_audit_catches(tmp_path, made_once, change, check):
-    folder = shutil.copytree(made_once, tmp_path / "posts")
-    assert audit_split(folder)["violations"].tolist() == [0] * 18
-    rows = {name: load(folder / f"{name}.parquet") for name in SPLITS}
-    change(rows)
-    for name in SPLITS:
-        save(folder / f"{name}.parquet", rows[name])
-    with pytest.raises(AuditError) as error:
-        audit_split(folder)
-    assert check in str(error.value)
 
 
 def test_files_of_splits_that_are_now_empty_are_removed(tmp_path):
@@ -317,28 +212,6 @@ def test_a_calendar_for_each_community(tmp_path):
     ) == len(rows)
     make(tmp_path, rows)  # with one calendar nobody of the early community is asked about
     assert {row[2][0] for row in load(tmp_path / "posts" / "test.parquet")} == {"b"}
-
-
-def test_the_audit_looks_into_each_community(tmp_path):
-    make(tmp_path, two_communities(), periods="community")
-    assert not audit_split(tmp_path / "posts")["violations"].any()
-    path = tmp_path / "posts" / "train.parquet"
-    rows = load(path)
-    last = max(row[1] for row in load(tmp_path / "posts" / "test.parquet") if row[2][0] == "a")
-    at = next(
-        i
-        for i, row in enumerate(rows)
-        if row[2][0] == "a" and (i + 1 == len(rows) or rows[i + 1][0] != row[0])
-    )
-    rows[at] = (rows[at][0], last + 1, *rows[at][2:])  # late for its community, early for the other
-    save(path, rows)
-    with pytest.raises(AuditError, match="test posts not later than every train post"):
-        audit_split(tmp_path / "posts")
-
-
-def test_a_fraction_may_be_text_and_a_date_must_be_one():
-    assert TimeSplit(train_until=".6") == TimeSplit(train_until=0.6)
-    assert TimeSplit(dev_until="2016-07-01 12:00").dev_until == "2016-07-01 12:00"
 
 
 def test_a_text_of_training_is_asked_about_no_more(tmp_path):

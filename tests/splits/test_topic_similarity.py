@@ -79,7 +79,3 @@ def test_topics_without_a_known_term_join_no_others():
     rows = pd.DataFrame([[1, 0], [0, 0], [0.99, 0.14], [0, 1], [0, 0]], list("abcde"))
     found = cluster_topics(rows, 0.4)
     assert found.iloc[0] == found.iloc[2] != found.iloc[3] and found.iloc[1] == found.iloc[4] == -1
-
-
-def test_clusters_of_few_topics():
-    assert cluster_topics(frame([[1, 0]]), 0.5).tolist() == [0]

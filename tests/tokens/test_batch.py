@@ -6,7 +6,6 @@ import torch
 from scipy import stats
 
 from helpers.tokens.batch import PAD, Samples, chunk_documents, make_batch
-from tests.oracles import equal_batches
 
 COUNTS = (7, 1, 4, 9)
 
@@ -78,14 +77,6 @@ class TestBatch:
     def batch(self, store):
         return Samples(store, np.array([0, 7, 8, 12]), np.array([7, 1, 4, 5]), np.arange(4)).batch(
             slice(None), 8
-        )
-
-    def test_moving_and_choosing_rows(self, batch):
-        assert equal_batches(batch.to("cpu"), batch)
-        part = batch[2:]
-        assert len(part) == 2
-        assert torch.equal(part.tokens, batch.tokens[2:]) and torch.equal(
-            part.authors, batch.authors[2:]
         )
 
     def test_joined_posts_are_one_post(self, store, batch):

@@ -102,18 +102,10 @@ class TestEverySampler:
 @pytest.mark.parametrize(
     "settings, message",
     [
-        (
-            {"kind": "triples"},
-            "unknown kind 'triples'.*; valid: authors, pairs, random, topic",
-        ),
+        ({"kind": "triples"}, "unknown kind 'triples'.*; valid: authors, pairs, random, topic"),
         ({"sizes": "beta"}, "'sizes' is 'beta'"),
-        ({"window": "suffix"}, "'window' is 'suffix'"),
         ({"authors_per_batch": 1}, "'authors_per_batch' is 1"),
-        ({"samples_per_author": 0}, "'samples_per_author' is 0"),
-        ({"min_posts": 0}, "'min_posts' is 0"),
         ({"min_posts": 5, "max_posts": 4}, "max_posts must be at least min_posts, 5"),
-        ({"max_tokens": 0}, "'max_tokens' is 0"),
-        ({"authors": 4}, "authors_per_batch"),
     ],
 )
 def test_settings_out_of_bounds(settings, message):
@@ -169,36 +161,6 @@ class TestWindows:
             assert stats.chisquare(np.bincount(column, minlength=10)).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("overlap", [True, False])
-@pytest.mark.parametrize("window", ["prefix", "random"])
-def test_samples_are_consecutive_posts_of_their_author(make_store, window, overlap):
-    counts = (40, 3, 17, 90, 1, 25, 16)
-    store = make_store(counts, lengths=np.random.default_rng(0).integers(1, 50, sum(counts)))
-    draw = sampler(
-        store,
-        authors_per_batch=3,
-        samples_per_author=4,
-        max_tokens=8,
-        window=window,
-        overlap=overlap,
-    )
-    for step in range(30):
-        batch = draw(step)
-        assert len(batch) == 12
-        posts_of = {}
-        for tokens, mask, author in zip(batch.tokens, batch.mask.tolist(), batch.authors.tolist()):
-            assert mask == sorted(mask, reverse=True), "posts come first"
-            posts = tokens[: sum(mask), 0].tolist()  # token = post
-            assert posts == list(range(posts[0], posts[0] + len(posts)))
-            assert (
-                store.author_offsets[author] <= posts[0]
-                and posts[-1] < store.author_offsets[author + 1]
-            )
-            posts_of.setdefault(author, []).extend(posts)
-        if not overlap:
-            assert all(len(posts) == len(set(posts)) for posts in posts_of.values())
-
-
 @pytest.mark.parametrize(
     "settings, sizes",
     [
@@ -227,13 +189,6 @@ def test_half_of_the_pairs_are_of_one_author_and_never_the_same_document(documen
         author, post = batch.authors.numpy().reshape(-1, 2), posts(batch).reshape(-1, 2)
         assert (author[:3, 0] == author[:3, 1]).all() and (author[3:, 0] != author[3:, 1]).all()
         assert (post[:, 0] != post[:, 1]).all() and len(author) == 6
-
-
-def test_an_uneven_pair_is_of_one_author(documents):
-    author = make_sampler(PAIRS.model_copy(update={"authors_per_batch": 5}), documents, 0)(
-        0
-    ).authors.view(-1, 2)
-    assert (author[:, 0] == author[:, 1]).tolist() == [True] * 3 + [False] * 2
 
 
 def test_all_documents_and_all_authors_are_reached(documents):
@@ -298,10 +253,3 @@ def test_draws_follow_the_exact_probabilities(name, min_posts, max_posts):
     seen, weight = (np.append(values[~rare], values[rare].sum()) for values in (seen, weight))
     seen, weight = seen[weight > 0], weight[weight > 0]
     assert stats.chisquare(seen, weight * seen.sum()).pvalue > 1e-3
-
-
-def test_the_printed_formula_gives_2_to_16():
-    draws = draw_sizes("beta31", 200_000, np.random.default_rng(1))
-    assert (draws.min(), draws.max()) == (2, 16)
-    assert draws.mean() == pytest.approx(12.73, abs=0.03)
-    assert (draws == 16).mean() == pytest.approx(0.187, abs=0.004)

@@ -2,10 +2,7 @@
 damage.
 """
 
-import json
 import random
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,14 +16,11 @@ import pytest
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core.artifacts import write_checksum
 from helpers.corpus import workers
-from helpers.tokens import store as store_module
-from helpers.tokens.batch import make_batch
 from helpers.tokens.store import (
     FILES,
     SUFFIX,
     build_store,
     concat_ranges,
-    file_checksum,
     join_stores,
     list_topics,
     open_store,
@@ -105,18 +99,6 @@ def test_it_holds_what_the_table_holds(write_posts, tmp_path, row_group_size):
     assert set(contents(store.folder)) == {*NAMES, "store.json", "authors.parquet"}
 
 
-def test_row_groups_do_not_change_a_byte(write_posts, tmp_path):
-    made = []
-    for size in (1, 4, 1000):
-        build_store(
-            write_posts(rows(), row_group_size=size), tmp_path / str(size), encode, ["x"], "v1"
-        )
-        made.append(
-            contents(tmp_path / str(size)) | {"store.json": None}
-        )  # its fingerprint is of the file's bytes
-    assert made[0] == made[1] == made[2]
-
-
 def two_posts():
     time = pa.array([0, 0], pa.timestamp("s", "UTC"))
     return pa.table({"author": ["a", "b"], "time": time, "topic": ["x", "x"], "text": ["pq", "r"]})
@@ -188,19 +170,6 @@ class TestInterruption:
 
 
 class TestWorkers:
-    def test_parts_may_be_made_in_any_order_and_by_several(self, write_posts, tmp_path):
-        path = write_posts(rows(), row_group_size=4)
-        alone = build_store(path, tmp_path / "alone", encode, ["y", "x", "z"], "v1")
-
-        def backwards(function, jobs):
-            for job in [*jobs[::-1], *jobs[:3]]:
-                function(*job)
-
-        many = build_store(
-            path, tmp_path / "many", encode, ["y", "x", "z"], "v1", run_jobs=backwards
-        )
-        assert contents(many.folder) == contents(alone.folder)
-
     def test_of_two_that_begin_at_once_one_builds_it(self, write_posts, tmp_path):
         path, made = write_posts(rows(), row_group_size=5), []
 
@@ -279,45 +248,12 @@ class TestErrors:
         )
         assert path.read_bytes() == whole
 
-    def test_a_large_file_is_looked_at_in_parts(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(store_module, "MAX_WHOLE_BYTES", 2**20)
-        path = tmp_path / "x"
-        data = bytearray(2**25)
-        seen = []
-        for place in (
-            None,
-            0,
-            2**20 - 1,
-            7 * 31 * 2**20 // 15,
-            len(data) - 2**20,
-            len(data) - 1,
-            3 * 2**19,
-        ):
-            if place is not None:
-                data[place] ^= 1
-            path.write_bytes(data)
-            seen.append(file_checksum(path))
-            if place is not None:
-                data[place] ^= 1
-        assert len(set(seen[:-1])) == 6 and seen[-1] == seen[0], (
-            "both ends and parts between, not all"
-        )
-        path.write_bytes(data + b"\0")
-        assert file_checksum(path) not in seen, "and the size"
-
     def test_a_damaged_table_of_posts(self, write_posts, tmp_path):
         path = write_posts(rows())
         write_checksum(path)
         path.write_bytes(path.read_bytes()[:-1] + b"2")
         with pytest.raises(ValueError, match="posts.parquet is damaged"):
             build_store(path, tmp_path / "store", encode, ["y", "x", "z"], "v1")
-
-    def test_damaged_description(self, built, tmp_path):
-        (built.folder / "store.json").write_text("{")
-        with pytest.raises(ValueError, match="store.json is damaged: look at it"):
-            open_store(built.folder)
-        with pytest.raises(ValueError, match="missing"):
-            open_store(tmp_path / "nothing")
 
 
 def test_topics_by_frequency_then_name(write_posts):
@@ -327,71 +263,6 @@ def test_topics_by_frequency_then_name(write_posts):
     assert list_topics(write_posts(posts), 3, known=["z", "w"]) == ["z", "w", "b", "q"], (
         "known ones keep their rows"
     )
-
-
-def sparse_store(folder, posts, tokens_per_post, per_author=100):
-    """A store of zeros, whose files take no room on the disk."""
-    authors = posts // per_author
-    counts = dict.fromkeys(("hour", "time", "topic"), posts) | {"tokens": posts * tokens_per_post}
-    counts["post_offsets"] = posts + 1
-    counts["author_offsets"] = authors + 1
-    folder.mkdir()
-    for name, kind in NAMES.items():
-        with open(folder / name, "wb") as file:
-            file.truncate(counts[name.split(".")[0]] * np.dtype(kind).itemsize)
-    (folder / "authors.parquet").touch()
-    describe(folder)
-    return counts
-
-
-def describe(folder):
-    meta = {
-        "sha256": {name: file_checksum(folder / name) for name in ALL},
-        "topics": [],
-        "fingerprint": "v1",
-    }
-    (folder / "store.json").write_text(json.dumps(meta))
-
-
-def test_opening_takes_no_memory_and_little_time_whatever_the_size(tmp_path):
-    """A hundred million posts, 14 GB (in a process of its own, after its imports): 0.3 s on a
-    laptop.
-    """
-    sparse_store(tmp_path / "store", 10**8, 60)
-    code = """
-import resource, sys, time
-from helpers.tokens.store import open_store
-
-def used():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-before, began = used(), time.perf_counter()
-store = open_store(sys.argv[1])
-print(time.perf_counter() - began, used() - before, store.posts, store.authors)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "store"], capture_output=True, text=True, check=True
-    )
-    seconds, kilobytes, posts, authors = map(float, done.stdout.split())
-    assert (posts, authors) == (10**8, 10**6)
-    assert seconds < 3 and kilobytes < 10_000
-
-
-def test_tokens_beyond_the_reach_of_32_bits(tmp_path):
-    posts = 10_000
-    tokens_per_post = 2**32 // posts + 1
-    counts = sparse_store(tmp_path / "store", posts, tokens_per_post)
-    assert counts["tokens"] > 2**32
-    folder = tmp_path / "store"
-    np.memmap(folder / "post_offsets.i64", "i8", "r+")[:] = np.arange(posts + 1) * tokens_per_post
-    np.memmap(folder / "author_offsets.i64", "i8", "r+")[:] = np.arange(101) * 100
-    np.memmap(folder / "tokens.u16", "u2", "r+")[-tokens_per_post : 8 - tokens_per_post] = (
-        np.arange(1, 9)
-    )
-    describe(folder)
-    store = open_store(folder)
-    batch = make_batch(store, np.array([99]), np.array([posts - 1]), np.array([1]), 8)
-    assert batch.tokens.tolist() == [[[1, 2, 3, 4, 5, 6, 7, 8]]]
 
 
 def test_ranges_are_those_of_a_loop():

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -17,11 +16,12 @@ from helpers.tokens import tokenizer
 from helpers.tokens.document_sets import DocumentConfig, make_documents, open_documents
 from helpers.tokens.samplers import AuthorSampler
 from helpers.topic.cross_topic import (
+    best_on_dev,
     chance_level,
     compare_systems,
     measure_retrieval,
+    train_with_students,
 )
-from helpers.topic.distillation import best_on_dev, train_with_students
 from helpers.topic.probes import probe_encoder
 from helpers.topic.remedies import mask_documents
 from helpers.training.experiment import experiments_of
@@ -72,12 +72,6 @@ def test_it_is_found_again_by_its_data(files, corpus):
     assert np.array_equal(reopened.stores["dev"].tokens, corpus.stores["dev"].tokens)
     with pytest.raises(ValueError, match="no documents of the split 'leak_aware'"):
         open_documents(files, "leak_aware", data)
-
-
-def test_posts_are_joined_within_a_topic(files):
-    rule = RULE.model_copy(update={"kind": "leak_aware", "similarity": 1.0})
-    joined = make_documents(files, DocumentConfig(max_chars=100, min_chars=60), rule)
-    assert joined.texts("train").str.len().between(60, 100).all()
 
 
 def test_masked_documents_are_cut_and_keep_authors_and_topics(corpus):
@@ -143,10 +137,3 @@ def test_the_best_on_dev_is_kept_and_one_alone_is_not_scored(corpus):
     ]
     assert best_on_dev(trainings, corpus.stores["dev"]) is trainings[1]
     assert best_on_dev(trainings[:1], None) is trainings[0]
-
-
-def test_a_probe_of_topic_shares_knows_the_topic(corpus):
-    rows = np.arange(0, corpus.stores["train"].posts, 2)[:300]
-    known = probe_encoder(TopicShares(len(corpus.stores["train"].meta["topics"]) + 1), corpus, rows)
-    assert known.value["topic_accuracy"] > 0.99 > known.value["topic_majority"]
-    assert isinstance(known, pd.DataFrame) and list(known.columns) == ["value", "low", "high"]

@@ -73,11 +73,6 @@ def test_unit_vectors_and_flat_directions():
     assert not LeaceEraser(np.zeros(2), np.zeros((2, 2)))(np.ones((1, 2))).any()
 
 
-def test_more_topics_than_dimensions_leave_one_point():
-    vectors, labels = topical(3, 500, size=3, topics=40)
-    assert np.allclose(LeaceEraser.fit(vectors, labels).kept, 0, atol=1e-8)
-
-
 @pytest.mark.parametrize(
     "vectors, labels, message",
     [

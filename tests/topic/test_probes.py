@@ -7,13 +7,6 @@ from helpers.sources.demo import style_truth
 from helpers.topic.probes import fit_class_probe, fit_value_probe, habit_targets
 
 
-def class_probe(train, test):
-    return fit_class_probe(train, test, np.arange(len(test[1])))
-
-
-PROBES = {"classes": class_probe, "values": fit_value_probe}
-
-
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
@@ -84,13 +77,6 @@ def test_correlations_of_values_are_those_of_numpy(rng):
     predicted = np.c_[test, np.ones(200)] @ solved
     by_hand = [np.corrcoef(predicted[:, i], test_values[:, i])[0, 1] for i in range(3)]
     assert scores.correlation == pytest.approx(np.mean(by_hand), abs=0.02)
-
-
-def test_a_constant_embedding_knows_nothing(rng):
-    _, targets = values(rng, 60)
-    train, test = (np.ones((40, 4)), targets[:40]), (np.ones((20, 4)), targets[40:])
-    scores = fit_value_probe(train, test).value
-    assert scores.correlation == 0
 
 
 def test_habits_are_those_of_the_authors_asked_for_in_their_order():

@@ -24,18 +24,14 @@ from helpers.training.experiment import (
     TrainingConfig,
     experiments_of,
     load_trained,
-    settings_grid,
 )
-from tests.factories import posts_table, styled_posts
+from tests.factories import posts_table, styled_posts, styled_store
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """A store that no test changes."""
-    folder = tmp_path_factory.mktemp("store")
-    posts = posts_table(folder / "posts.parquet", styled_posts(), row_group_size=400)
-    topics = [f"t{n}" for n in range(5)]
-    return build_store(posts, folder / "store", Bytes().encode, topics, "v1", 256)
+    return styled_store(tmp_path_factory.mktemp("store"))
 
 
 def described(**changed):
@@ -132,56 +128,11 @@ def test_a_named_training_is_not_replaced_unasked(store, tmp_path, monkeypatch):
     load_trained(tmp_path / "m", store)
 
 
-@pytest.mark.parametrize("name", ["../../../ESCAPE", "/ESCAPE", "a/b", "..", ".hidden"])
-def test_a_model_stays_in_its_folder(store, tmp_path, name):
-    before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(ValueError, match="model .*: use letters, digits"):
-        run(store, tmp_path / "models", name)
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_student_starts_with_its_teachers_weights(store, tmp_path):
-    teacher = run(store, tmp_path)
-    still = TrainingConfig(steps=1, lr=1e-30, eval_every=1)
-    student = run(store, tmp_path, experiment=described(training=still, seed=5), start=teacher)
-    assert student.experiment.start == teacher.fingerprint != student.fingerprint
-    for weight, teacher_weight in zip(student.encoder.parameters(), teacher.encoder.parameters()):
-        torch.testing.assert_close(weight, teacher_weight)
-
-
-def test_a_model_of_other_tokens_is_refused(store, tmp_path, write_posts):
+def test_a_model_of_other_tokens_is_refused(store, tmp_path):
     run(store, tmp_path, "m")
-    other_store = build_store(
-        write_posts(styled_posts(), row_group_size=400),
-        tmp_path / "other",
-        Bytes().encode,
-        ["t0"],
-        "v1",
-        256,
-    )
+    other_store = styled_store(tmp_path, ["t0"])
     with pytest.raises(ValueError, match="trained on other tokens"):
         load_trained(tmp_path / "m", other_store)
-
-
-def test_an_interrupted_training_is_none_yet(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(door, "train_encoder", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        run(store, tmp_path, "m")
-    with pytest.raises(ValueError, match="training.json is missing"):
-        load_trained(tmp_path / "m", store)
-
-
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"encoder": {"filters": 0}}, "'encoder.filters' is 0"),
-        ({"sampler": {"max_posts": 0}}, "sampler: 'max_posts' is 0"),
-        ({"seeds": 1}, "unknown setting 'seeds' .did you mean 'seed'"),
-    ],
-)
-def test_what_makes_no_sense_is_said_before_any_work(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Experiment.of({**described().model_dump(), **settings})
 
 
 def test_a_training_that_begins_with_another_needs_it(store, tmp_path):
@@ -211,31 +162,6 @@ def test_test_accounts_have_a_curve_and_no_say(store, tmp_path):
     assert trained.summary["best_dev_MRR"] == alone.summary["best_dev_MRR"]
     for name, weights in alone.encoder.state_dict().items():
         assert torch.equal(weights, trained.encoder.state_dict()[name])
-
-
-def test_a_damaged_model_is_refused(store, tmp_path):
-    run(store, tmp_path, "m")
-    for name in ("best.safetensors", "training.json"):
-        path = tmp_path / "m" / name
-        data = path.read_bytes()
-        for place in (0, 30, len(data) // 3, len(data) // 2):
-            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-            with pytest.raises(ValueError, match=f"{name} is damaged: look"):
-                load_trained(tmp_path / "m", store)
-        path.unlink()
-        with pytest.raises(ValueError, match=f"{name} is missing"):
-            load_trained(tmp_path / "m", store)
-        path.write_bytes(data)
-    load_trained(tmp_path / "m", store)
-
-
-def test_every_combination_once():
-    assert settings_grid({"a": 1}) == [{"a": 1}] and settings_grid({}) == [{}]
-    assert settings_grid({"a": [1, 2], "b": 3, "c": [4, 5]}) == [
-        {"a": a, "b": 3, "c": c} for a in (1, 2) for c in (4, 5)
-    ]
-    with pytest.raises(ValueError, match="parameter 'b' need to be a non-empty"):
-        settings_grid({"a": 1, "b": []})
 
 
 def test_experiments_of_lists_in_loss_and_training():

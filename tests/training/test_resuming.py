@@ -1,13 +1,12 @@
 """A training ends bit for bit the same however often it is killed."""
 
 import os
-import signal
 
 import pytest
 import torch
 
 from helpers.losses import make_loss
-from tests.tiny_training import Killed, changed, dies_at, equal, start
+from tests.tiny_training import Killed, changed, dies_at, equal
 
 
 class TestResuming:
@@ -81,17 +80,3 @@ class TestResuming:
         tiny.train(tmp_path / "other", fingerprint="v2")
         assert tiny.drawn == list(range(30))
         assert equal(tmp_path / "whole", tmp_path / "other")
-
-    def test_kill_9(self, tmp_path):
-        """A process of its own, killed without warning in the middle of its second stretch, then
-        run again.
-        """
-        whole = start(tmp_path / "whole")
-        killed = start(tmp_path / "killed", die=15)
-        assert killed.wait() == -signal.SIGKILL
-        continued = start(tmp_path / "killed")
-        for training in (whole, continued):
-            assert training.wait() == 0, training.errors()[-2000:]
-        steps = " ".join(map(str, range(10, 20)))
-        assert continued.printed().strip() == f"continuing from step 10\n{steps}"
-        assert equal(tmp_path / "whole", tmp_path / "killed")

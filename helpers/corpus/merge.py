@@ -105,11 +105,8 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
     connection.execute(f"CREATE MACRO normal(text) AS {NORMAL}")
     connection.execute(SQL["tables"])
 
-    without_nicks = partial(mask_nicks, settings.nicks)
-    without_names = partial(
-        mask_known_names, settings.names, {words[0] for words in settings.names}
-    )
-    mask = partial(_mask, without_nicks, without_names)
+    first_words = {words[0] for words in settings.names}
+    mask = partial(_mask, settings, first_words)
     if settings.names or settings.nicks:
         connection.create_function("mask_names", mask, ["VARCHAR"], "VARCHAR")
     else:
@@ -126,8 +123,8 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
     connection.read_parquet([str(part) for part in parts]).create_view("file_rows")
 
 
-def _mask(without_nicks, without_names, text):
-    return without_names(without_nicks(text))
+def _mask(settings, first_words, text):
+    return mask_known_names(settings.names, first_words, mask_nicks(settings.nicks, text))
 
 
 def _mask_topic(mask, topic):

@@ -11,7 +11,7 @@ a source, add a module to this folder and its name to SOURCES.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -59,8 +59,8 @@ class Post(NamedTuple):
         the format's own markup and quotes removed
     id : str or None
         of the post, where the source has one
-    names : str
-        the display names that headers and mentions hold, one per line
+    names : sequence of str
+        the display names that headers and mentions hold
     """
 
     author: str
@@ -68,7 +68,7 @@ class Post(NamedTuple):
     topic: str
     text: str
     id: str | None = None
-    names: str = ""
+    names: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,9 @@ class Part:
     def read(self, drops: Counter) -> Iterator[Post]:
         """Yield the posts; count the dropped records by reason.
 
-        A post whose author, topic or text is blank is dropped as "empty". Lone surrogates of an
-        author or a topic become escapes, so that two of them stay apart.
+        A post of a negative time is dropped as "bad_time", one whose author, topic or text is blank
+        as "empty". Lone surrogates of an author or a topic become escapes, so that two of them
+        stay apart.
 
         Parameters
         ----------
@@ -106,6 +107,8 @@ class Part:
         for row in self.rows(drops):
             if isinstance(row, str):
                 drops[row] += 1
+            elif row[1] < 0:
+                drops["bad_time"] += 1
             elif all(row[column].strip() for column in (0, 2, 3)):
                 author, second, topic, *extras = row
                 yield Post(escape_surrogates(author), second, escape_surrogates(topic), *extras)

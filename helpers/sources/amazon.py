@@ -70,9 +70,7 @@ def _row(review, topic):
     """Return the values of the post that a review is, or the reason why it is dropped."""
     author = review.reviewerID
     text = review.reviewText
-    time = unix_seconds(review.unixReviewTime)
     if author is None or text is None or not author.strip():
         return "bad_review"
-    if time < 0:
-        return "bad_time"
+    time = unix_seconds(review.unixReviewTime)
     return author, time, topic, normalise_unicode(LINE_BREAK.sub("\n", text))

@@ -129,13 +129,9 @@ def _row(text, topic):
     # here, because later steps know only the author's address, not the name
     own_text = mask_mentions(own_text, name)
     message_id = normalise_unicode(decode_words(fields.get("Message-ID", "")).strip("<> "))
-    names = "\n".join(dict.fromkeys([name, *names_in(body)]))
+    attributed = [match[2] for match in ATTRIBUTED.finditer(body)]
+    names = [name, *SIGNED.findall(body), *attributed]
     return normalise_unicode(address or name), time, topic, own_text, message_id, names
-
-
-def names_in(body: str) -> list[str]:
-    """Return the names in signatures and in attributions of a message with its quotes."""
-    return [*SIGNED.findall(body), *(match[2] for match in ATTRIBUTED.finditer(body))]
 
 
 def sender_of(value: str) -> tuple[str, str]:

@@ -3,8 +3,6 @@
 import gzip
 import os
 import pickle
-import subprocess
-import sys
 import zlib
 
 import duckdb
@@ -174,20 +172,6 @@ class TestExplain:
             "run '../x': use"
         )
         assert explain_error(FileError("a sentence")) == "a sentence"
-
-    def test_our_own_messages_stay_where_a_link_leads_to_the_checkout(self, tmp_path):
-        link = tmp_path / "book"
-        link.symlink_to(paths.ROOT)
-        code = (
-            f"import sys; sys.path.insert(0, {str(link)!r})\n"
-            "from helpers.core import messages, paths\n"
-            "try:\n    paths.checked_name('run', '../x')\n"
-            "except ValueError as error:\n    print(messages.explain_error(error))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
-        )
-        assert done.stdout.startswith("run '../x': use"), done.stderr
 
     def test_a_librarys_value_error_is_a_defect(self):
         assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")

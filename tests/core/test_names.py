@@ -18,13 +18,11 @@ from helpers.core.names import (
     distinct,
     label,
     name_of,
-    short_name,
 )
 from helpers.encoders.baselines import BASELINES
 from helpers.encoders.parts import FEATURES
 from helpers.encoders.stream import PRESETS, StreamConfig
 from helpers.losses import LOSSES
-from tests.figure_texts import identifiers, long_names
 
 STORED = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
 
@@ -162,14 +160,6 @@ def test_every_config_has_a_short_name():
         assert len(name_of(config, **way)) <= MAX_LETTERS, name_of(config, **way)
 
 
-def test_the_parts_of_a_name():
-    assert short_name("TF-IDF subword", norm="s-norm") == "TF-IDF subword, s-norm"
-    assert short_name("LSA-WCCN", note="topic erased") == "LSA-WCCN, topic erased"
-    assert short_name("MiniLM SupCon, PxK", note="topic erased") == "MiniLM SupCon, PxK, erased"
-    assert short_name("Fusion", "TPS", "topk") == "Fusion TPS (top-k)"
-    assert short_name("Fusion", "T", note="equal weights") == "Fusion T, equal weights"
-
-
 @pytest.mark.parametrize(
     "config, words",
     [
@@ -226,32 +216,8 @@ def test_every_stored_result_has_a_name_of_today(path):
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.parent.name)
 def test_no_two_stored_rows_have_one_name(path):
-    said = [
-        "label",
-        "training_authors",
-        "base",
-        "protocol",
-        "split",
-        "max_tokens",
-        "sample_size",
-        "metric",
-        "seed",
-    ]
+    said = "label training_authors base protocol split max_tokens sample_size metric seed".split()
     assert not results.read_results(path).duplicated(said).any()
-
-
-def test_an_identifier_is_seen():
-    assert identifiers("supcon is best, tfidf_word (khan2021)") == [
-        "supcon",
-        "tfidf_word",
-        "khan2021",
-    ]
-    assert not identifiers("Stream TPS (top-k), Fusion T, SupCon + blind ARR and TF-IDF")
-
-
-def test_a_long_name_is_seen():
-    bar = {"type": "bar", "name": "test", "y": ["Fusion T", "everything, with stream, text + hour"]}
-    assert long_names({"data": [bar, {"name": "a" * 29}]}) == ["a" * 29, bar["y"][1]]
 
 
 @pytest.mark.parametrize(

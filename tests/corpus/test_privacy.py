@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from backports import zstd
 
-from helpers.cleaning.authors import names_folder
 from helpers.core import paths
 from helpers.corpus import collection as corpus
 from helpers.corpus.collection import CollectConfig, collect, parts_folder
@@ -50,8 +49,6 @@ LETTERS = [
     "{words}, says {shouted}; {words}. {name} ({address})",
     "{words}, see {at_address}\n\n{own}, {own_at_address}",
 ]
-LOWERED = "{words}, and {lowered} agrees; {words}. {lowered} ({address})"
-WITH_HANDLE = "{words}, and {handle} agrees; {words}"
 
 
 def address_of(name):
@@ -296,21 +293,6 @@ def test_no_name_or_address_is_in_the_outputs(archive, tmp_path, outputs):
     assert not list(parts_folder(run).glob("*.words")), "they are counted again in no time"
 
 
-@pytest.mark.parametrize(
-    "archive, letter",
-    [
-        (table, LOWERED),
-        pytest.param(
-            pushshift, WITH_HANDLE, marks=pytest.mark.xfail(reason="only u/name is a user's name")
-        ),
-    ],
-)
-def test_names_that_look_like_words_are_masked_too(archive, letter, tmp_path, outputs, monkeypatch):
-    monkeypatch.setitem(globals(), "LETTERS", [*LETTERS, letter])
-    collect(paths.Run("shared"), config_of(archive, tmp_path / "in"))
-    not_in_outputs(outputs, secrets_of(archive))
-
-
 @pytest.mark.parametrize("engine", ["duckdb", "daft"])
 def test_no_name_is_in_the_folder_of_the_run_while_it_is_made(
     engine, tmp_path, outputs, monkeypatch
@@ -442,14 +424,3 @@ def test_parts_that_are_gone_leave_no_names(tmp_path, outputs):
     more.unlink()
     collect(run, config)
     assert not found_in(outputs, ["Zoe Gone"])
-
-
-def test_one_table_of_names_whoever_gives_the_key(tmp_path, outputs, monkeypatch):
-    """Authors who keep their names have theirs there too: one way for all."""
-    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "5a" * 32)
-    config = config_of(table, tmp_path / "in")
-    collect(paths.Run("keyed"), config)
-    not_in_outputs(outputs, secrets_of(table))
-    collect(paths.Run("plain"), config.model_copy(update={"pseudonymise": False}))
-    assert sorted(path.name for path in names_folder().iterdir()) == ["keyed", "plain"]
-    assert not (outputs / ".pseudonym_key").exists()

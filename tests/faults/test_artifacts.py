@@ -6,9 +6,7 @@ run for a small file of own posts, ``params/template``.
 """
 
 import json
-import os
 import re
-import shutil
 
 import pandas as pd
 import pytest
@@ -16,7 +14,6 @@ import pytest
 from helpers.core import paths
 from helpers.runs.__main__ import main
 from helpers.runs.stages import read_stages
-from helpers.sources.demo import write_demo_csv
 from tests.toy_runs import notebook, use_no_processes
 
 IMPORTS = """
@@ -189,47 +186,3 @@ def test_whatever_is_deleted_is_made_again(toy_run):
         code = main(["toy"])
         wrong[name] = (code, differences(made, contents(folder)))
     assert wrong == dict.fromkeys(made, (0, []))
-
-
-SMALL = """
-encoder: {filters: 16, token_dim: 16, attention: 16, dim: 32}
-training: {steps: 10, lr: 0.003, eval_every: 5}
-"""
-
-
-@pytest.fixture
-def own_run(tmp_path, monkeypatch):
-    """The folder of the finished run of params/template, small, in kernels."""
-    write_demo_csv(tmp_path / "posts.csv", accounts=120, posts=4000)
-    names = {"nick": "user", "written": "date"}
-    pd.read_csv(tmp_path / "posts.csv").rename(columns=names).to_csv(tmp_path / "posts.csv")
-    folder = shutil.copytree(paths.PARAMS / "template", tmp_path / "params/own")
-    (folder / "13_your_accounts.yaml").unlink()  # its files are in the folder of another run
-    location = folder / "01_collect.yaml"
-    text = location.read_text().replace("data/posts.csv", str(tmp_path / "posts.csv"))
-    location.write_text(text)
-    for path in folder.glob("03_train*.yaml"):
-        path.write_text(path.read_text() + SMALL)
-    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-    assert main(["own"]) == 0
-    return paths.Run("own").folder
-
-
-def one_of_each_kind(names):
-    """The first name of each folder and suffix."""
-    kinds = {(os.path.dirname(name), os.path.splitext(name)[1]): name for name in reversed(names)}
-    return sorted(kinds.values())
-
-
-@pytest.mark.torture
-def test_whatever_is_deleted_of_a_run_of_params_is_made_again(own_run):
-    made = contents(own_run)
-    told = (".html", ".ipynb")  # they show times
-    wrong = {}
-    for name in one_of_each_kind(list(made)):
-        (own_run / name).unlink()
-        code = main(["own"])
-        changed = differences(made, contents(own_run))
-        wrong[name] = (code, [name for name in changed if not name.endswith(told)])
-    assert len(wrong) > 20 and wrong == dict.fromkeys(wrong, (0, []))

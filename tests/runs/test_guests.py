@@ -59,11 +59,6 @@ def test_a_split_that_another_run_lacks_is_named(run):
         open_stores("home", ["train", "guest.dev"])
 
 
-def test_a_split_without_a_store_is_named(run):
-    with pytest.raises((ValueError, FileNotFoundError), match="seen"):
-        open_stores("home", ["train", "seen"])
-
-
 def store_of(run, split, authors):
     """A store of one post of each author, in order of their names."""
     folder = run.folder / "overlap"

@@ -50,17 +50,7 @@ def dangers(page):
     """What in a page could run or load something, the scripts aside that draw the figures."""
     dangerous = []
     for element in BeautifulSoup(page, "html.parser").find_all(True):
-        if element.name in (
-            "iframe",
-            "object",
-            "embed",
-            "base",
-            "link",
-            "form",
-            "img",
-            "svg",
-            "script",
-        ):
+        if element.name in "iframe object embed base link form img svg script".split():
             dangerous.append(str(element)[:200])
         for name, value in element.attrs.items():
             inside = name == "href" and value.startswith("#")

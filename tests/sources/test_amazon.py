@@ -2,11 +2,7 @@
 
 import gzip
 import json
-import random
 
-import pytest
-
-from helpers.sources import open_source
 from tests.factories import read_source as read
 
 
@@ -80,18 +76,3 @@ def test_line_breaks_and_hostile_text(tmp_path):
     # two authors whose names hold no text stay two
     assert rows["author"].tolist() == ["A1", "\\ud800B", "\\ud800"] and drops == {}
     assert rows["text"].tolist()[:2] == ["one\ntwo\nthree<broken>", "xy"]
-
-
-def test_a_cut_file_gives_what_is_whole(tmp_path):
-    texts = [random.Random(number).randbytes(50).hex() for number in range(99)]
-    path = write(tmp_path / "Books.jsonl.gz", [review_of(text=text) for text in texts])
-    path.write_bytes(path.read_bytes()[:-400])
-    rows, drops = read("amazon", path)
-    assert 0 < len(rows) < 99 and drops == {"truncated_file": 1}
-
-
-def test_nothing_to_read(tmp_path):
-    with pytest.raises(ValueError, match="nothing to read"):
-        open_source("amazon", str(tmp_path))
-    with pytest.raises(ValueError, match="absent is missing"):
-        open_source("amazon", str(tmp_path / "absent"))

@@ -87,16 +87,6 @@ def test_table_times_are_utc_seconds(tmp_path, times):
     assert read("table", path)[0]["time"].tolist() == [1577836801] * 2
 
 
-def test_table_bad_times(tmp_path):
-    times = [None, "", "yesterday", "-5", "nan", "inf", "1e300", "2020-13-45", "1577836800"]
-    path = tmp_path / "posts.jsonl"
-    pd.DataFrame({"author": "a", "time": times, "topic": "t", "text": "x"}).to_json(
-        path, orient="records", lines=True
-    )
-    rows, drops = read("table", path)
-    assert rows["time"].tolist() == [1577836800] and drops == {"bad_time": 8}
-
-
 def test_table_missing_column_lists_those_found(tmp_path):
     (tmp_path / "posts.csv").write_text("who,when\na,1\n")
     with pytest.raises(ValueError, match="no column 'author'.*'who', 'when'"):
@@ -258,12 +248,6 @@ def test_files_that_cannot_be_read_say_why(tmp_path, name, content, message):
         assert "\n" not in str(error.value)
 
 
-def test_a_header_alone_is_no_error_but_no_posts(tmp_path):
-    (tmp_path / "p.csv").write_text(HEAD)
-    rows, drops = read("table", tmp_path)
-    assert not len(rows) and not drops
-
-
 def test_a_cut_csv_gives_what_is_whole(tmp_path):
     texts = [random.Random(number).randbytes(50).hex() for number in range(5000)]
     data = HEAD + "".join(f'a,1577836800,t,"{text}\n{text}"\n' for text in texts)
@@ -341,22 +325,6 @@ def test_a_table_without_time(tmp_path):
 
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress}
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("name", ["p.csv", "p.TSV", "p.jsonl"])
-def test_text_files_of_any_packing_and_encoding(tmp_path, name, encoding):
-    content = HEAD + "é,1577836800,t,größe\n"
-    if name == "p.TSV":
-        content = content.replace(",", "\t")
-    if name == "p.jsonl":
-        content = GOOD.replace('"a"', '"é"').replace('"x"', '"größe"')
-    (tmp_path / name).write_bytes(content.encode(encoding))
-    for ending, pack in PACK.items():
-        (tmp_path / (name + ending)).write_bytes(pack(content.encode(encoding)))
-    rows, drops = read("table", tmp_path)
-    assert rows[["author", "text"]].values.tolist() == [["é", "größe"]] * 5 and not drops
-    assert table.author_names(tmp_path / (name + ".zst"), "author") == ["é"]
 
 
 def test_parquet_is_never_packed(tmp_path):
@@ -653,22 +621,6 @@ def test_marked_up_texts_of_telegram_are_joined(tmp_path):
     rows, drops = read("table", path, columns=columns)
     assert rows["text"].tolist() == ["see this, a.example", "plain", "@half ?"]
     assert drops == {"empty_text": 3}
-
-
-def test_exports_of_reddit_are_read(tmp_path):
-    """Several zstd frames in one file; times as int, float and text; a line of a megabyte."""
-    times = [1577836800, 1577836800.0, "1577836800", "1577836800.0"]
-    lines = [
-        json.dumps({"author": "a", "created_utc": time, "subreddit": "t", "body": "x" * size})
-        + "\n"
-        for time, size in zip(times, (1, 2, 1 << 20, 4))
-    ]
-    path = tmp_path / "p.jsonl.zst"
-    path.write_bytes(b"".join(zstd.compress(line.encode()) for line in lines))
-    columns = {"time": "created_utc", "topic": "subreddit", "text": "body"}
-    rows, drops = read("table", path, columns=columns)
-    assert rows["time"].tolist() == [1577836800] * 4 and not drops
-    assert rows["text"].str.len().tolist() == [1, 2, 1 << 20, 4]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ..core.artifacts import (
     verify_checksum,
     write_json,
 )
-from .posts_table import open_database, write_posts
+from .posts_table import open_database, query_row, write_posts
 
 VERSION = 3  # raised when the same posts and settings give other documents
 
@@ -110,15 +110,15 @@ def _join(connection, max_chars):
 def _count(connection, min_chars):
     """Return the counts of the table ``documents``; those of ``min_chars`` and more are kept."""
     is_long = f"length(text) >= {min_chars}"
-    row = connection.execute(f"""
+    query = f"""
         SELECT count(*) FILTER ({is_long}) AS documents,
                count(DISTINCT author) FILTER ({is_long}) AS authors,
                count(DISTINCT topic) FILTER ({is_long}) AS topics,
                count(*) FILTER (cut) AS documents_cut,
-               sum(posts) FILTER ({is_long}) AS posts_used,
-               sum(posts) FILTER (NOT {is_long}) AS posts_in_short_documents,
-               sum(used) FILTER ({is_long}) AS characters_used,
-               sum(characters - used) AS characters_cut,
-               sum(used) FILTER (NOT {is_long}) AS characters_in_short_documents
-        FROM documents""").df()
-    return row.iloc[0].fillna(0).astype(int).to_dict()
+               coalesce(sum(posts) FILTER ({is_long}), 0) AS posts_used,
+               coalesce(sum(posts) FILTER (NOT {is_long}), 0) AS posts_in_short_documents,
+               coalesce(sum(used) FILTER ({is_long}), 0) AS characters_used,
+               coalesce(sum(characters - used), 0) AS characters_cut,
+               coalesce(sum(used) FILTER (NOT {is_long}), 0) AS characters_in_short_documents
+        FROM documents"""
+    return query_row(connection, query)

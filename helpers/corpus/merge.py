@@ -30,7 +30,7 @@ from rensa import RMinHash
 
 from ..cleaning.text import drop_edge_marks, mask_addresses
 from .personal_names import MaskedNames, mask_known_names, mask_nicks
-from .posts_table import open_database, write_posts
+from .posts_table import open_database, query_row, write_posts
 
 # the characters beside the blank that str.split() takes for white space, in an expression of RE2
 OTHER_WHITE = (
@@ -240,8 +240,7 @@ def merge(
     with open_database(scratch, memory_limit, workers) as connection:
         open_tables(connection, parts, settings)
         _run_steps(partial(run_step, connection), settings)
-        row = connection.sql(SQL["counts"])
-        counts = dict(zip(row.columns, row.fetchall()[0], strict=True))
+        counts = query_row(connection, SQL["counts"])
         posts, ids = connection.execute(
             "SELECT count(*), count(nullif(id, '')) FROM left_posts"
         ).fetchall()[0]

@@ -81,6 +81,20 @@ def query_scalar(connection: DuckDBPyConnection, query: str, values: Sequence | 
     return connection.execute(query, values).fetchall()[0][0]
 
 
+def query_row(
+    connection: DuckDBPyConnection, query: str, values: Sequence | dict = ()
+) -> dict[str, Any]:
+    """Return the first row of a query's result: name of a column -> value.
+
+    Parameters
+    ----------
+    connection, query, values
+        as in :func:`query_scalar`
+    """
+    result = connection.execute(query, values)
+    return dict(zip((column[0] for column in result.description), result.fetchall()[0]))
+
+
 def write_posts(
     connection: DuckDBPyConnection,
     query: str,
@@ -179,8 +193,6 @@ def select_posts(
     high = selection.max_posts
     with folder_lock(out_path.parent), open_database(scratch, memory_limit) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
-        posts_before = query_scalar(connection, "SELECT count(*) FROM posts")
-        authors_before = query_scalar(connection, "SELECT count(DISTINCT author) FROM posts")
         connection.sql(
             "FROM posts WHERE time >= ?::TIMESTAMPTZ AND time < ?::TIMESTAMPTZ",
             params=[selection.start or "-infinity", selection.end or "infinity"],
@@ -191,19 +203,20 @@ def select_posts(
             HAVING posts >= $low AND (posts <= $high OR $high = 0)""",
             {"low": low, "high": high},
         )
-        authors = query_scalar(connection, "SELECT count(*) FROM chosen")
-        if not authors:
+        counts = query_row(
+            connection,
+            """
+            SELECT count(*) AS posts_before, count(DISTINCT author) AS authors_before,
+                   (SELECT count(*) FROM chosen) AS authors
+            FROM posts""",
+        )
+        if not counts["authors"]:
             raise ValueError(
-                f"none of {authors_before} authors has {low}..{high or 'any number of'} posts "
-                f"in [{selection.start}, {selection.end})"
+                f"none of {counts['authors_before']} authors has {low}..{high or 'any number of'} "
+                f"posts in [{selection.start}, {selection.end})"
             )
         posts = write_posts(connection, "FROM inside SEMI JOIN chosen USING (author)", out_path)
-    return {
-        "posts_before": posts_before,
-        "authors_before": authors_before,
-        "posts": posts,
-        "authors": authors,
-    }
+    return counts | {"posts": posts}
 
 
 def corpus_statistics(posts_path: Path) -> dict:
@@ -218,7 +231,7 @@ def corpus_statistics(posts_path: Path) -> dict:
     """
     with open_database(Path(f"{posts_path}.work")) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
-        row = connection.sql("""
+        query = """
             SELECT * FROM (
                 SELECT count(*) AS posts, count(DISTINCT author) AS authors,
                        count(DISTINCT topic) AS topics,
@@ -231,5 +244,5 @@ def corpus_statistics(posts_path: Path) -> dict:
                        round(avg(months), 2) AS active_months FROM (
                     SELECT count(*) AS posts, count(DISTINCT topic) AS topics,
                            count(DISTINCT date_trunc('month', time)) AS months
-                    FROM posts GROUP BY author))""")
-        return dict(zip(row.columns, row.fetchall()[0], strict=True))
+                    FROM posts GROUP BY author))"""
+        return query_row(connection, query)

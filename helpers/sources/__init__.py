@@ -136,13 +136,15 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     """
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")
-    opener = import_module(f".{kind}", __package__).parts
+    module = import_module(f".{kind}", __package__)
+    opener = module.parts
     defaults = opener.__kwdefaults__ or {}
     message = unknown(options, defaults, f"option of source {kind!r}")
     if message:
         raise ValueError(message)
     hints = {name: opener.__annotations__[name] for name in defaults}
-    options = check({"__annotations__": hints} | defaults | options, may_be_empty=defaults)
+    bounds = getattr(module, "BOUNDS", {})
+    options = check({"__annotations__": hints} | defaults | options, defaults, **bounds)
 
     parts = opener(location, **options)
     if not parts:

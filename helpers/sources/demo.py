@@ -35,7 +35,6 @@ import numpy as np
 import pandas as pd
 
 from ..core.artifacts import atomic_write
-from ..core.parameters import check
 from . import Part
 from .demo_writer import CHOICES, LEXICON, PAIRS, TOPICS, TRAITS, Writer
 
@@ -46,7 +45,7 @@ PARTS = 6  # most parts
 STYLE_STRENGTH = 0.87  # how far apart the authors' styles lie; calibrated on the tests
 # shortest time that an author posts, as a share of the span, even if it began before the span
 MIN_STAY = 0.12
-OPTIONS = {"authors": int, "topics": int, "topic_giveaway": float}
+# of options, which open_source() checks
 BOUNDS = {"authors": (2, 10**6), "topics": (2, len(TOPICS)), "topic_giveaway": (0, 1)}
 # appended to two posts, to test that pages escape what posts hold
 HOSTILE_TAIL = " <script>alert(1)</script>"
@@ -88,8 +87,6 @@ def parts(
     """
     if location:
         raise ValueError(f"source 'demo' is generated: location must be empty, not {location!r}")
-    options = {"authors": authors, "topics": topics, "topic_giveaway": topic_giveaway}
-    check({"__annotations__": OPTIONS} | options, **BOUNDS)
     if not posts >= 5 * authors:
         raise ValueError(f"posts must be at least five per author ({5 * authors}), not {posts!r}")
 

@@ -7,7 +7,6 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
-from helpers import published as papers
 from helpers.core import paths, results
 from helpers.core.names import (
     GLOSSARY,
@@ -50,21 +49,6 @@ def test_no_name_is_an_identifier_or_long():
 def test_every_baseline_and_loss_has_a_name():
     assert {*BASELINES, *LOSSES, *FEATURES} <= {*NAMES}
     assert {*LOSSES} <= {*INSIDE}
-
-
-def test_rows_of_published_tables_have_names():
-    for paper, number, level in (
-        ("khan2021", 1, "loss"),
-        ("khan2021", 2, "model"),
-        ("khan2021", 4, "sizes"),
-        ("sawatphol2022", 2, "model"),
-        ("sawatphol2022", 1, "split"),
-    ):
-        assert set(papers.published_table(paper, number).index.get_level_values(level)) <= {
-            *NAMES,
-            "train",
-            "uniform",
-        }
 
 
 def experiment(

@@ -11,7 +11,6 @@ from pydantic import Field
 import helpers
 from helpers.core import paths
 from helpers.core.parameters import Config, check, start, unknown
-from helpers.losses import LOSSES, LossConfig
 from helpers.runs.stages import _read_parameters
 
 DECLARED = {
@@ -241,20 +240,6 @@ def test_every_number_of_every_config_has_bounds():
             if unbounded(schema):
                 without_bounds.add(f"{config.__name__}.{field}")
     assert len(names) > 12 and without_bounds == ELSEWHERE
-
-
-@pytest.mark.parametrize("name", [*LOSSES, "arr"])
-@pytest.mark.parametrize("value", [-1, math.nan, math.inf, "0.1", [0.1, 0.2], True])
-def test_every_number_of_every_loss_has_bounds(name, value):
-    for setting, default in LossConfig(name=name).settings.items():
-        if type(default) in (int, float):
-            with pytest.raises(ValueError, match=f"'{setting}' is "):
-                LossConfig.of({"name": name, "settings": {setting: value}})
-    for setting in {"temperature", "base_temperature", "scale", "k"} & set(
-        LossConfig(name=name).settings
-    ):
-        with pytest.raises(ValueError, match=f"'{setting}' is 0"):
-            LossConfig.of({"name": name, "settings": {setting: 0}})
 
 
 class TestConfig:

@@ -132,20 +132,6 @@ def test_every_row_is_kept_once_or_counted(source):
     assert card["sha256"] == artifacts.file_fingerprint(posts_of("a"))
 
 
-def test_names_that_stand_for_many_people_are_counted_and_dropped(source, monkeypatch):
-    def read(drops):
-        names = ["Ann Lee", "Deleted User", "[deleted]", "null", "Guest", "Bo Null"]
-        for name in names:
-            yield name, 1_600_000_000, "x", f"words of {name} here"
-
-    parts = [Part("one", read)]
-    monkeypatch.setattr(sources, "open_source", lambda *args, **options: parts)
-    card = collect(pseudonymise=False, raw=True)
-    assert [row[0] for row in load("a")] == ["Ann Lee", "Bo Null"]
-    assert card["dropped_placeholder_author"] == 4 and accounted(card)
-    assert card["placeholder_names"] == '1 of "Deleted User", 1 of "[deleted]", 1 of "null"'
-
-
 def test_copies_stay_where_they_are_wanted(source):
     card = collect("all", raw=True, keep_copies=True)
     without = collect("unique", raw=True)
@@ -324,32 +310,6 @@ def test_no_machine_path_gets_into_the_card(source, tmp_path):
     assert str(tmp_path) not in str(collect(location=str(tmp_path / "z.csv")))
 
 
-def test_missing_ids_stay_missing_where_authors_keep_their_names(tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-    texts = ["first post of the two", "a second post, without id"]
-    pd.DataFrame(
-        {
-            "author": "a",
-            "time": [1577836800, 1577836801],
-            "topic": "t",
-            "text": texts,
-            "id": ["x", None],
-        }
-    ).to_json(tmp_path / "posts.jsonl", orient="records", lines=True)
-    config = CollectConfig(
-        source="table",
-        location=str(tmp_path / "posts.jsonl"),
-        columns={"id": "id"},
-        pseudonymise=False,
-    )
-    card = corpus.collect(paths.Run("made"), config)
-    assert card["posts"] == 2
-    assert pq.read_table(paths.Run("made").folder / "posts.parquet")["id"].to_pylist() == [
-        "x",
-        None,
-    ]
-
-
 FORMS = [
     "Amélie Doe",
     "Ame\u0301lie Doe",
@@ -402,12 +362,6 @@ def test_the_form_of_a_name_makes_no_second_author(tmp_path, outputs, monkeypatc
     monkeypatch.setitem(corpus.ENGINES, "daft", corpus.run_jobs)
     gathered("b", folder, workers=2, engine="daft", pseudonymise=pseudonymise)
     assert posts_of("a").read_bytes() == posts_of("b").read_bytes()
-
-
-def test_half_a_letter_leaves_no_escape_in_a_text(tmp_path, outputs):
-    """Programs that cut texts cut emoji in two."""
-    gathered("a", written(tmp_path / "in", [("Ann", "t", "what a day \ud83d")]))
-    assert load("a")[0][3] == "what a day ?"
 
 
 def test_a_greeting_in_html_is_masked_as_in_plain_text(tmp_path, outputs):

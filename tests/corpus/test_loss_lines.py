@@ -128,13 +128,6 @@ def test_a_file_without_posts_is_said_in_plain_words(tmp_path, capsys):
         collected(tmp_path / "p.csv", capsys, rows(0))
 
 
-def test_even_one_name_for_nobody_is_said(tmp_path, capsys):
-    frame = rows()
-    frame.loc[0, "author"] = "None"
-    card, said = collected(tmp_path / "p.csv", capsys, frame)
-    assert card["dropped_placeholder_author"] == 1 and '1 of "None"' in said
-
-
 def test_names_that_count_as_one_are_said(tmp_path, capsys):
     frame = rows()
     frame.loc[::2, "author"] = "A"

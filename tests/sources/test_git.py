@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from helpers.cleaning.code_lines import TRAILER, without_trailers
+from helpers.cleaning.code_lines import without_trailers
 from helpers.core import paths
 from helpers.sources import open_source
 from tests.factories import read_source
@@ -112,23 +112,6 @@ def test_what_is_not_prose_is_left_out(body, text):
     assert got.split() == expected.split()
 
 
-@pytest.mark.parametrize(
-    ("line", "is_trailer"),
-    [
-        ("Part of blueprint async-workers", True),
-        ("Partially implements bp async-workers", True),
-        ("Fixes bug: 1257949", True),
-        ("CVE-2020-1234", True),
-        ("DocImpact", True),
-        ("This closes the door for readers", False),
-        ("See the documentation for details on this.", False),
-        ("For example: a reader waits", False),
-    ],
-)
-def test_trailers(line, is_trailer):
-    assert bool(TRAILER.match(line)) == is_trailer
-
-
 def test_what_is_no_message_of_a_person_is_counted(repository):
     commit(repository, f"First\n\n{BODY}")
     run(repository, "branch", "side")
@@ -180,14 +163,6 @@ def test_nothing_of_a_repository_is_executed(tmp_path, repository):
     run(repository, "config", "log.showSignature", "true")
     assert len(read(repository)[0]) == 1
     assert not (tmp_path / "executed").exists()
-
-
-def test_a_bare_clone_and_a_work_tree_give_the_same(tmp_path, repository):
-    commit(repository, f"First\n\n{BODY}")
-    subprocess.run(
-        ["git", "clone", "-q", "--bare", repository, tmp_path / "b/nova.git"], check=True
-    )
-    assert read(repository) == read(tmp_path / "b/nova.git")
 
 
 def test_who_is_one_person(repository):

@@ -95,27 +95,6 @@ def test_table_missing_column_lists_those_found(tmp_path):
         open_source("table", str(tmp_path), columns={"texts": "who"})
 
 
-def test_table_broken_json_lines(tmp_path):
-    good = json.dumps({"author": "a", "time": 1577836800, "topic": "t", "text": "x"})
-    lines = [
-        good,
-        '{"author": "a", "ti',
-        "[1, 2]",
-        "",
-        "null",
-        good.replace('"x"', '"\\ud800y"'),
-        '{"author": "b"}',
-    ]
-    (tmp_path / "p.jsonl").write_text("\n".join(lines))
-    rows, drops = read("table", tmp_path)
-    assert len(rows) == 2 and drops == {"broken_json": 3, "empty_text": 1}
-    rows.to_parquet(tmp_path / "out.parquet")
-    data = gzip.compress(("\n".join([good] * 5000)).encode())
-    (tmp_path / "cut").mkdir()
-    (tmp_path / "cut" / "p.jsonl.gz").write_bytes(data[:-30])
-    assert read("table", tmp_path / "cut")[1]["truncated_file"] == 1
-
-
 HEAD, ROW = "author,time,topic,text\n", "a,1577836800,t,x\n"
 
 
@@ -171,12 +150,6 @@ def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
     rows, drops = read("table", path)
     assert rows["author"].tolist() == ["a", "b"] and not drops
     assert rows["text"].tolist() == [text.replace(end, "\n"), "x"]
-
-
-def test_a_csv_row_of_any_length_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_and_json_lines, "MAX_LINE_BYTES", 1000)
-    (tmp_path / "p.csv").write_text(HEAD + ROW + f"a,1577836800,t,{'x' * 2000}\n" + ROW)
-    assert read("table", tmp_path)[1] == {"broken_row": 2}
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz"])
@@ -260,21 +233,6 @@ def test_a_cut_csv_gives_what_is_whole(tmp_path):
         assert len(rows) > 5000 - cut / 40
 
 
-@pytest.mark.parametrize(
-    ("name", "column", "reason"),
-    [
-        ("time", pa.array([[1]]), "bad_time"),
-        ("author", pa.array([{"a": 1}]), "empty_author"),
-        ("text", pa.array([{"a": 1}]), "empty_text"),
-    ],
-)
-def test_values_of_parquet_that_are_no_text_are_dropped_and_counted(tmp_path, name, column, reason):
-    columns = {"author": ["a"], "time": [1577836800], "topic": ["t"], "text": ["x"]}
-    pa.parquet.write_table(pa.table(columns | {name: column}), tmp_path / "p.parquet")
-    rows, drops = read("table", tmp_path)
-    assert not len(rows) and drops == {reason: 1}
-
-
 def test_decimals_and_dictionaries_of_parquet_are_names(tmp_path):
     columns = {"author": pa.array([Decimal(12), Decimal(2**62 + 1)], pa.decimal128(20, 0))}
     columns["topic"] = pa.array(["t", "t"]).dictionary_encode()
@@ -327,12 +285,6 @@ def test_a_table_without_time(tmp_path):
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress}
 
 
-def test_parquet_is_never_packed(tmp_path):
-    (tmp_path / "p.parquet.gz").write_bytes(gzip.compress(b"PAR1"))
-    with pytest.raises(ValueError, match="p.parquet.gz is none of .parquet, .csv, .*packed as .gz"):
-        open_source("table", str(tmp_path / "p.parquet.gz"))
-
-
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize(
     ("authors", "names"),
@@ -376,16 +328,6 @@ def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, monkeypatch, end
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert n_rows >= 2 and drops["truncated_file"] and peak < 1 << 25  # xz: a window of 8 MB
-
-
-def test_rows_that_a_quote_may_have_swallowed_are_noted(tmp_path):
-    """An open quote that a later line happens to close makes one legal row of many."""
-    rows = "".join(f'd,1577836800,t,"post, number {number}"\n' for number in range(18))
-    path = tmp_path / "p.csv"
-    swallowing = 'b,1577836800,t,"two inches\n' + ROW * 18 + 'c,1577836800,t,5"\n'
-    path.write_text(HEAD + ROW + swallowing + rows)
-    frame, drops = read("table", path)
-    assert len(frame) == 20 and drops == {"note_rows_in_quotes": 1}
 
 
 def test_rows_within_a_row_of_another_width_are_counted(tmp_path):
@@ -598,11 +540,6 @@ def test_a_post_that_only_passes_on_another_is_a_repost(tmp_path):
     frame.to_csv(path, index=False)
     rows, drops = read("table", path)
     assert rows["author"].tolist() == ["y", "z"] and drops == {"repost": 1}
-
-
-def test_names_of_columns_in_messages_are_cut():
-    assert table.listed_names(["a", "b" * 70]) == f"'a', '{'b' * 60}'"
-    assert table.listed_names(["a"] * 31) == "'a', " * 30 + "..."
 
 
 def test_marked_up_texts_of_telegram_are_joined(tmp_path):

@@ -190,11 +190,6 @@ def test_zulip_finds_the_archive_where_it_lies(tmp_path):
         assert [Path(name).name for name in names] == ["12-new.20members", "3-lean4"]
 
 
-def test_zulip_archives_of_one_name_replace_none(tmp_path):
-    places = [str(archive(tmp_path / name / "archive", message())) for name in "abc"]
-    assert len({part.name for part in open_source("zulip", places)}) == 3
-
-
 def test_zulip_finds_a_stream_whose_name_holds_a_slash(tmp_path):
     archive(tmp_path, message(), stream="7-t-compiler")
     archive(tmp_path, message(), message(), stream="7-t-compiler/wg-nll")

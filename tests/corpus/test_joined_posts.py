@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from helpers.corpus.joined_posts import join_posts
+from helpers.corpus.posts_table import join_posts
 from tests.factories import read_posts
 
 

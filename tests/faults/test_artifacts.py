@@ -19,7 +19,7 @@ from tests.toy_runs import notebook, use_no_processes
 IMPORTS = """
 from helpers.core import paths, results
 from helpers.corpus.collection import CollectConfig, collect
-from helpers.corpus.joined_posts import join_posts
+from helpers.corpus.posts_table import join_posts
 from helpers.encoders.stream import stream_config
 from helpers.evaluation.verification import write_records
 from helpers.evaluation.ranking import evaluate_ranking, ranking_trials

@@ -1,21 +1,11 @@
 """Reviews by category, and what is dropped and why."""
 
-import gzip
-import json
-
 from tests.factories import read_source as read
+from tests.factories import write_lines as write
 
 
 def review_of(author="A1", text="good book", time=1_400_000_000, **more):
     return {"reviewerID": author, "reviewText": text, "unixReviewTime": time, **more}
-
-
-def write(path, reviews):
-    data = "".join(
-        (review if isinstance(review, str) else json.dumps(review)) + "\n" for review in reviews
-    ).encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return path
 
 
 def test_authors_times_and_categories(tmp_path):

@@ -1,6 +1,5 @@
 """MUD's tokenised streams: decoded with the model that made the ids, times from weekdays."""
 
-import gzip
 import io
 import json
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ import pytest
 import sentencepiece
 
 from tests.factories import read_source as read
+from tests.factories import write_lines
 
 TEXTS = ["the sky is blue today", "the sea is blue as well", "who asks why the sky is blue"]
 
@@ -44,11 +44,7 @@ def author(**changes):
 
 
 def write(folder, *records, name="queries0.json"):
-    data = "".join(
-        (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
-    ).encode()
-    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    return folder / name
+    return write_lines(folder / name, records)
 
 
 def iso(seconds):

@@ -1,13 +1,12 @@
 """PAN's pairs and their truth: as pairs, dissolved into texts, and what is dropped."""
 
-import gzip
-import json
 from collections import Counter
 
 import pytest
 
 from helpers.sources import open_source
 from tests.factories import read_source as read
+from tests.factories import write_lines as write
 
 
 def pair(key, texts=("one text", "another text"), fandoms=("F", "G")):
@@ -16,13 +15,6 @@ def pair(key, texts=("one text", "another text"), fandoms=("F", "G")):
 
 def truth(key, *authors):
     return {"id": key, "same": authors[0] == authors[1], "authors": list(authors)}
-
-
-def write(path, records):
-    data = "".join(
-        (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
-    ).encode()
-    path.write_bytes(gzip.compress(data) if path.name.endswith(".gz") else data)
 
 
 def corpus(folder, pairs, truths, names=("pairs.jsonl", "truth.jsonl")):

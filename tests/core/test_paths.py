@@ -71,10 +71,3 @@ class TestPaths:
         assert paths._checkout(Path("/lib/site-packages/authorbook")) is None
         assert paths.ROOT == Path(__file__).parents[2]
         paths.check_checkout()
-
-    def test_a_users_path(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("HOME", str(tmp_path))
-        monkeypatch.chdir(tmp_path)
-        assert paths.resolve("data/x.csv") == paths.ROOT / "data" / "x.csv"
-        assert paths.resolve(tmp_path / "x") == tmp_path / "x"
-        assert paths.resolve("~/x") == tmp_path / "x"

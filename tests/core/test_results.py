@@ -1,7 +1,5 @@
 """The one tidy table: rows are replaced as a whole, stale ones left out; what people see of it."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -315,22 +313,6 @@ def test_the_first_screen_says_what_did_not_come_out_as_published(run):
     page = words(summary.results_html(run))
     assert "two intervals overlap: 1 of 2 comparisons the contrastive loss" in page
     assert "0 of 2 comparisons with the papers came out as published" in page
-
-
-def test_the_first_screen_says_where_the_minutes_went(run):
-    stages = [SimpleNamespace(name=name, parameters={}) for name in ("03_train", "03_train.T")]
-    page = summary.results_html(run, run="demo", stages=stages, seconds=[90.0, 30.0])
-    assert "2 notebooks, 2.0 minutes in all" in words(page) and "03 train90 s75%" in words(page)
-    assert "03 train, T30 s25%" in words(page) and 'value="0.250"' in page
-    record(run, metrics(MRR=0.5), model="lsa", **RANKING)
-    links = BeautifulSoup(
-        summary.results_html(run, run="demo", stages=stages, seconds=[90.0, 30.0]), "html.parser"
-    )
-    rows = links.find(id="verdicts").find_all("tr")
-    assert {a["href"] for a in links.find(id="verdicts").find_all("a")} == {"#03_train"}, (
-        "of notebooks of this run only"
-    )
-    assert len({row.td.text for row in rows[1:]}) == 59
 
 
 def test_names_on_the_first_screen_are_text(run):

@@ -67,13 +67,3 @@ def test_a_second_run_writes_nothing_and_other_limits_do(tmp_path, write_posts):
         and out.stat().st_mtime_ns == before
     )
     assert join_posts(path, out, max_chars=100, min_chars=31)["fingerprint"] != first["fingerprint"]
-
-
-def test_what_cannot_be_joined_is_refused(tmp_path, write_posts):
-    path = write_posts(made(0))
-    for max_chars, min_chars in ((10, 0), (10, 11)):
-        with pytest.raises(ValueError, match=rf"min_chars \({min_chars}\)"):
-            join_posts(path, tmp_path / "out.parquet", max_chars=max_chars, min_chars=min_chars)
-    with pytest.raises(ValueError, match="no author has 9999 characters in a topic"):
-        join_posts(path, tmp_path / "out.parquet", max_chars=9999, min_chars=9999)
-    assert [file.name for file in tmp_path.iterdir()] == ["posts.parquet"]

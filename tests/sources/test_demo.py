@@ -279,11 +279,6 @@ def test_wrong_options_are_errors(options, message):
         open_source("demo", "", **options)
 
 
-def test_a_location_is_an_error():
-    with pytest.raises(ValueError, match="location must be empty"):
-        open_source("demo", "data/posts")
-
-
 def test_the_options_of_the_corpus_are_those_of_its_truth(tmp_path):
     demo.write_style_truth(tmp_path / "truth.parquet", authors=12, posts=900, seed=3)
     pd.testing.assert_frame_equal(

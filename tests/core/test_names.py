@@ -72,6 +72,12 @@ def experiment(
 
 
 DOCUMENT = {"post": "transformer", "join_posts": True}
+LONG_MODEL = "someone/a-very-long-name-of-a-model"
+NORMED = {"norm": "s-norm"}
+WITH_LSA = {"system": "Stream+LSA"}
+FUSION = {"system": "Fusion"}
+CONTINUED = {"max_posts": 1, "window": "random", "seed": 2, "start": "a1b2"}
+EQUAL = FUSION | {"note": "equal weights"}
 PRETRAINED = {"post": "transformer", "pooling": "mean", "features": "T", "model": "minilm"}
 
 
@@ -83,44 +89,20 @@ PRETRAINED = {"post": "transformer", "pooling": "mean", "features": "T", "model"
         (experiment(pooling="iur", features="T"), {}, "IUR T (SupCon)"),
         (experiment("topk", pooling="luar"), {}, "LUAR-pool TPS (top-k)"),
         (experiment("topk", features="TP", max_posts=8, seed=2), {}, "Stream TP (top-k)"),
-        (experiment("topk"), {"norm": "s-norm"}, "Stream TPS (top-k), s-norm"),
-        (experiment("topk"), {"system": "Stream+LSA"}, "Stream+LSA TPS (top-k)"),
-        (
-            experiment(features="T"),
-            {"system": "Fusion", "note": "equal weights"},
-            "Fusion T, equal weights",
-        ),
-        (
-            experiment("topk"),
-            {"system": "Fusion", "note": "equal weights"},
-            "Fusion TPS (top-k), equal",
-        ),
+        (experiment("topk"), NORMED, "Stream TPS (top-k), s-norm"),
+        (experiment("topk"), WITH_LSA, "Stream+LSA TPS (top-k)"),
+        (experiment(features="T"), EQUAL, "Fusion T, equal weights"),
+        (experiment("topk"), EQUAL, "Fusion TPS (top-k), equal"),
         (experiment(**PRETRAINED), {}, "MiniLM, fine-tuned"),
         (experiment("topk", **PRETRAINED), {}, "MiniLM (top-k)"),
         (experiment(**PRETRAINED | {"features": "TPS"}), {}, "MiniLM TPS, fine-tuned"),
-        (experiment(**PRETRAINED), {"norm": "s-norm"}, "MiniLM, s-norm"),
-        (experiment(**PRETRAINED), {"system": "Fusion"}, "Fusion MiniLM"),
-        (experiment(**PRETRAINED), {"system": "Stream+LSA"}, "MiniLM+LSA"),
-        (
-            experiment("arcface", pooling="iur", features="TP"),
-            {"system": "Stream+LSA"},
-            "IUR+LSA TP",
-        ),
-        (
-            experiment("arcface", pooling="iur", features="TP"),
-            {"system": "Fusion"},
-            "Fusion IUR TP",
-        ),
-        (
-            experiment("modified_contrastive", "pairs", max_posts=1, **DOCUMENT),
-            {},
-            "Transformer (mod-contr.)",
-        ),
-        (
-            experiment("mll", **DOCUMENT | {"model": "someone/a-very-long-name-of-a-model"}),
-            {},
-            "a-very-long-name-of-a-… (CE)",
-        ),
+        (experiment(**PRETRAINED), NORMED, "MiniLM, s-norm"),
+        (experiment(**PRETRAINED), FUSION, "Fusion MiniLM"),
+        (experiment(**PRETRAINED), WITH_LSA, "MiniLM+LSA"),
+        (experiment("arcface", pooling="iur", features="TP"), WITH_LSA, "IUR+LSA TP"),
+        (experiment("arcface", pooling="iur", features="TP"), FUSION, "Fusion IUR TP"),
+        (experiment("modified_contrastive", **DOCUMENT), {}, "Transformer (mod-contr.)"),
+        (experiment("mll", **DOCUMENT, model=LONG_MODEL), {}, "a-very-long-name-of-a-… (CE)"),
     ],
 )
 def test_the_name_of_an_experiment(config, options, name):
@@ -129,12 +111,7 @@ def test_the_name_of_an_experiment(config, options, name):
 
 def test_every_config_has_a_short_name():
     """Each preset with each loss and feature: alone, s-normed, in either fusion."""
-    ways = [
-        {},
-        {"norm": "s-norm"},
-        {"system": "Stream+LSA"},
-        {"system": "Fusion", "note": "equal weights"},
-    ]
+    ways = [{}, NORMED, WITH_LSA, EQUAL]
     for preset, loss, features, way in itertools.product(PRESETS.values(), LOSSES, FEATURES, ways):
         encoder = StreamConfig(
             **preset | {"features": "T" if preset.get("join_posts") else features}
@@ -153,15 +130,7 @@ def test_every_config_has_a_short_name():
             "supervised contrastive loss (SupCon); samples of up to 16 posts",
         ),
         (
-            experiment(
-                "topk",
-                features="TP",
-                time="continuous",
-                max_posts=1,
-                window="random",
-                seed=2,
-                start="a1b2",
-            ),
+            experiment("topk", features="TP", time="continuous", **CONTINUED),
             "Stream TP (top-k): convolutions over tokens, attention over posts; text and hour; "
             "time as sines and cosines; top-k loss; single posts; random windows of tokens; "
             "seed 2; continued from another training",

@@ -11,17 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.accounts import reading
-from helpers.accounts.gallery import LINK_COSTS, NOBODY, posterior
+from helpers.accounts.gallery import LINK_COSTS, NOBODY
 from helpers.accounts.signs import contributions
 from helpers.core.paths import Run
 from helpers.corpus.collection import CollectConfig, collect
-from helpers.evaluation import ranking
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.models import Embeddings
 from helpers.evaluation.scores import GRID
-from helpers.evaluation.trials import Trials
 from helpers.sources.demo import write_demo_csv
-from tests.factories import LookUp, one_token_samples, unit_rows
 from tests.faults import calls
 
 # of what takes longer: few examples in `make test`, in `make torture` as many as of all
@@ -123,12 +120,6 @@ def gallery(tmp_path_factory):
     return own.gallery()
 
 
-@pytest.fixture(scope="module")
-def vectors(gallery):
-    """The vectors of all accounts, made at once."""
-    return gallery.encoder.vectors(gallery.targets)
-
-
 def reordered(gallery, order):
     """Return a gallery of the same accounts, or of some of them, in another order."""
     return replace(
@@ -160,24 +151,6 @@ def test_probabilities_of_an_answer_sum_to_one(gallery, chosen, costs, k, beyond
     assert (few.groupby("query").probability.sum() <= 1 + 1e-9).all()
     nobody = answers[answers.target == NOBODY].probability.to_numpy()
     np.testing.assert_allclose(few[few.target == NOBODY].probability, nobody, atol=1e-12)
-    tries.held()
-
-
-@given(
-    llr=st.lists(
-        st.one_of(st.floats(-1e4, 1e4), st.sampled_from([0.0, -np.inf, 700.0])),
-        min_size=41,
-        max_size=41,
-    ),
-    costs=costs,
-    beyond=st.integers(0, 10**9),
-)
-def test_probabilities_of_any_ratios_sum_to_one(gallery, llr, costs, beyond, tries):
-    """The arithmetic alone, with ratios that no calibration would give."""
-    ratios = np.array([llr[: len(gallery)]])
-    probability, nobody = posterior(ratios, costs.prior, beyond)
-    assert abs(probability.sum() + nobody[0] - 1) < 1e-9
-    assert np.all(np.diff(probability[0, np.argsort(ratios[0])]) >= 0)
     tries.held()
 
 
@@ -251,44 +224,6 @@ def test_ranks_do_not_depend_on_order_batch_or_threads(gallery, chosen, order, t
         torch.set_num_threads(before)
     check_answers(small, whole, expected)
     check_answers(small, single, expected[expected["query"] == queries[0]])
-    tries.held()
-
-
-@SLOW
-@given(chosen=accounts, order=st.randoms(use_true_random=False), threads=st.sampled_from([1, 2, 3]))
-def test_vectors_do_not_depend_on_order_batch_or_threads(
-    gallery, vectors, chosen, order, threads, tries
-):
-    order.shuffle(chosen)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        found = gallery.encoder.vectors(gallery.targets[np.array(chosen)])
-    finally:
-        torch.set_num_threads(before)
-    np.testing.assert_allclose(found, vectors[chosen], atol=1e-6)
-    tries.held()
-
-
-@given(
-    seed=st.integers(0, 2**31),
-    authors=st.integers(2, 12),
-    decimals=st.sampled_from([0, 1, 7]),
-    order=st.randoms(use_true_random=False),
-)
-def test_ranks_of_an_evaluation_do_not_depend_on_order(seed, authors, decimals, order, tries):
-    """With many equal scores, which a rule of one place for all must rank alike."""
-    rows = unit_rows(2 * authors, 4, seed=seed).round(decimals)
-    encoder = LookUp(rows)
-    samples = one_token_samples(np.tile(np.arange(authors), 2))
-    query_rows = list(range(authors))
-    target_rows = list(range(authors, 2 * authors))
-    trials = Trials(samples[np.array(query_rows)], samples[np.array(target_rows)])
-    expected = ranking.positive_ranks(encoder, trials).to_dict()
-    order.shuffle(query_rows)
-    order.shuffle(target_rows)
-    mixed = Trials(samples[np.array(query_rows)], samples[np.array(target_rows)])
-    assert ranking.positive_ranks(encoder, mixed).to_dict() == expected
     tries.held()
 
 

@@ -25,6 +25,7 @@ from helpers.splits.assignment import make_split
 from helpers.splits.by_author import AuthorSplit
 from helpers.tokens.store import build_store, list_topics
 from helpers.tokens.tokenizer import prepare_text
+from tests.factories import write_lines
 
 NAMES = [
     "Xanthippe Quillfeather",
@@ -321,6 +322,18 @@ def test_no_name_is_in_the_folder_of_the_run_while_it_is_made(
     assert set(searches) == set(places)
 
 
+def collected(folder, rows, **settings):
+    """The posts table of some rows of (author, topic, text)."""
+    names = ["author", "topic", "text"]
+    records = [dict(zip(names, row)) | {"time": TIME} for row in rows]
+    config = CollectConfig(
+        source="table", location=str(write_lines(folder / "a.jsonl", records)), **settings
+    )
+    run = paths.Run("made")
+    collect(run, config)
+    return pq.read_table(run.folder / "posts.parquet").to_pandas()
+
+
 def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
     nicks = ["sunny", "JaneDoe", "jane_x", "7jane"]
     texts = [
@@ -334,16 +347,8 @@ def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
     said += [(nick, f"something of {number} words") for number, nick in enumerate(nicks)]
     repeated = "something longer that others repeat, with the name of who said it first before it"
     said += [("sunny", repeated), ("bridge", f"<sunny> {repeated}")]
-    rows = [
-        {"author": author, "time": TIME, "topic": "DM with jane_x", "text": text}
-        for author, text in said
-    ]
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "a.jsonl").write_text(lines_of(rows))
-    config = CollectConfig(source="table", location=[str(folder)])
-    collect(paths.Run("nicks"), config)
-    posts = pq.read_table(outputs / "nicks" / "posts.parquet").to_pandas()
+    rows = [(author, "DM with jane_x", text) for author, text in said]
+    posts = collected(tmp_path, rows)
     assert set(posts.topic) == {"DM with @user"}
     assert (posts.text == repeated).any(), "who was repeated keeps the post"
     assert len(posts) == len(rows) - 1
@@ -354,10 +359,7 @@ def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
         "as @user and @user wrote, see src/jane_x.py, not Xjane_x",
         texts[-1],
     }
-
-    collect(paths.Run("named"), config.model_copy(update={"pseudonymise": False}))
-    named = pq.read_table(outputs / "named" / "posts.parquet").to_pandas()
-    assert set(named.topic) == {"DM with jane_x"}
+    assert set(collected(tmp_path, rows, pseudonymise=False).topic) == {"DM with jane_x"}
 
 
 def test_topics_hold_no_names_with_pseudonyms(tmp_path, outputs):
@@ -369,20 +371,8 @@ def test_topics_hold_no_names_with_pseudonyms(tmp_path, outputs):
         "tea",
     ]
     names = ["Zoë Öttinger", "Jane_Roe42", "KarlHeinzBrumm", "Ann", "Bob"]
-    rows = [
-        {
-            "author": name,
-            "time": TIME,
-            "topic": topic,
-            "text": f"something that karlheinzbrumm says to {number}",
-        }
-        for number, (name, topic) in enumerate(zip(names, topics))
-    ]
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "a.jsonl").write_text(lines_of(rows))
-    collect(paths.Run("rooms"), CollectConfig(source="table", location=[str(folder)]))
-    posts = pq.read_table(outputs / "rooms" / "posts.parquet").to_pandas()
+    texts = [f"something that karlheinzbrumm says to {number}" for number in range(5)]
+    posts = collected(tmp_path, zip(names, topics, texts))
     assert set(posts.topic) == {"DM: @user", "dm-@user", "#@user", "mail to @email", "tea"}
     assert posts.text.str.startswith("something that @user says").all()
 
@@ -399,15 +389,8 @@ def test_topics_hold_no_names_with_pseudonyms(tmp_path, outputs):
 )
 def test_names_within_other_words_of_an_author_are_masked(tmp_path, outputs, author, name):
     texts = [f"I think {name} explained this well, number {number}" for number in range(4)]
-    rows = [
-        {"author": "ann", "time": TIME, "topic": f"DM with {name}", "text": text} for text in texts
-    ]
-    rows.append({"author": author, "time": TIME, "topic": "tea", "text": "so I said this much"})
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "a.jsonl").write_text(lines_of(rows))
-    collect(paths.Run("forms"), CollectConfig(source="table", location=[str(folder)]))
-    posts = pq.read_table(outputs / "forms" / "posts.parquet").to_pandas()
+    rows = [("ann", f"DM with {name}", text) for text in texts]
+    posts = collected(tmp_path, [*rows, (author, "tea", "so I said this much")])
     held = [*posts.text, *posts.topic]
     assert not any(word in text for text in held for word in name.split())
 

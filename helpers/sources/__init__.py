@@ -202,7 +202,7 @@ def list_files(root: Path) -> list[Path]:
 
 
 def source_files(
-    kind: str, location: str | list[str], belongs: Callable[[Path], object]
+    kind: str, location: str | list[str], belongs: Callable[[str], object]
 ) -> dict[str, Path]:
     """Return the files of a source, by the names of their parts.
 
@@ -216,7 +216,7 @@ def source_files(
     location : str or list of str
         files or folders; a folder is searched recursively for files that ``belongs`` accepts
     belongs : function
-        called with a path, returns whether it is a file of the source; not asked about a location
+        called with a file's name, returns whether it is of the source; not asked about a location
         that is itself a file
 
     Raises
@@ -230,7 +230,7 @@ def source_files(
         root = existing_path(kind, place)
         files = {root.name: root}
         if root.is_dir():
-            belonging = [path for path in list_files(root) if belongs(path)]
+            belonging = [path for path in list_files(root) if belongs(path.name)]
             files = {path.relative_to(root).as_posix(): path for path in belonging}
         for name, path in files.items():
             if name in by_name:

@@ -54,9 +54,9 @@ def category(path: Path) -> str:
     return re.sub(r"_\d+$", "", name)
 
 
-def _has_reviews(path):
-    """Return whether a path is a JSON lines file of reviews, not of product descriptions."""
-    return JSON_LINES.search(path.name) and not path.name.startswith("meta_")
+def _has_reviews(name):
+    """Return whether a name is of a JSON lines file of reviews, not of product descriptions."""
+    return JSON_LINES.search(name) and not name.startswith("meta_")
 
 
 def _rows(path, drops):

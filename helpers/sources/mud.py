@@ -96,7 +96,7 @@ def parts(
     if first_day < 0:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _load_model(paths.resolve(pieces)) if pieces else None
-    files = source_files("mud", location, lambda path: JSON_LINES.search(path.name))
+    files = source_files("mud", location, JSON_LINES.search)
     names = sorted(path.name for path in files.values())
     first_days = dict.fromkeys(names, first_day)
     if in_order is not None:

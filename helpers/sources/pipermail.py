@@ -70,8 +70,7 @@ def parts(location: str | list[str]) -> list[Part]:
     ValueError
         A location is missing, or two files have the same name.
     """
-    files = source_files("pipermail", location, lambda path: MONTH.search(path.name))
-    return file_parts(files, _rows)
+    return file_parts(source_files("pipermail", location, MONTH.search), _rows)
 
 
 def _rows(path, drops):

@@ -1,19 +1,15 @@
 """Any one artifact is deleted or cut: the same command ends as if nothing had happened.
 
 The run has four small notebooks that make files and results through the functions of the library.
-`make test` breaks some of what it made, `make torture` everything, and one file of each kind of the
-run for a small file of own posts, ``params/template``.
+`make test` breaks some of what it made, `make torture` everything.
 """
 
-import json
-import re
-
-import pandas as pd
 import pytest
 
 from helpers.core import paths
 from helpers.runs.__main__ import main
 from helpers.runs.stages import read_stages
+from tests.faults import comparison
 from tests.toy_runs import notebook, use_no_processes
 
 IMPORTS = """
@@ -80,8 +76,6 @@ answers = (1 / ranks).rename_axis("id").rename("value").reset_index()
 write_records(files.folder / "answers/ranks.jsonl", answers)
 """
 CELLS = {"01_collect": COLLECT, "02_tokens": TOKENS, "03_train": TRAIN, "04_rank": RANK}
-MEASURED = re.compile("seconds|checksum|sha256")  # keys with other values in an equal run
-LEFT_OUT = "."  # hidden files
 QUICK = {
     "data_card.json": "cut",
     "posts/train.parquet": "deleted",
@@ -117,7 +111,7 @@ def finished_toy_run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         use_toy_project(patch, folder)
         assert main(["toy"]) == 0
-    return folder, contents(folder / "outputs/toy")
+    return folder, comparison.contents(folder / "outputs/toy")
 
 
 @pytest.fixture
@@ -126,30 +120,6 @@ def toy_run(finished_toy_run, monkeypatch):
     folder, made = finished_toy_run
     use_toy_project(monkeypatch, folder)
     return folder / "outputs/toy", made
-
-
-def contents(folder):
-    """File -> what is equal in two equal runs."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    visible = [path for path in files if not path.name.startswith(LEFT_OUT)]
-    return {path.relative_to(folder).as_posix(): shared(path) for path in visible}
-
-
-def shared(path):
-    """The content of a file without what is measured."""
-    if path.suffix == ".json":
-        value = json.loads(path.read_text())
-        if "made" in value:
-            return sorted(value["made"])
-        for row in value.get("history", []):
-            del row["seconds"]
-        return {key: value[key] for key in value if not MEASURED.search(key)}
-    if path.suffix == ".csv":
-        table = pd.read_csv(path, dtype=str).drop(columns="seconds")
-        return table.sort_values([*table]).to_csv(index=False)
-    if path.suffix == ".html":
-        return re.sub(r'<details class="time">.*?</details>', "", path.read_text(), flags=re.S)
-    return path.read_bytes()
 
 
 def break_file(path, fault):
@@ -163,26 +133,22 @@ def break_file(path, fault):
         path.write_bytes(data)
 
 
-def differences(made, now):
-    """The names of files that two contents do not share."""
-    return sorted(name for name in made.keys() | now.keys() if made.get(name) != now.get(name))
-
-
 @pytest.mark.parametrize("name", QUICK)
 def test_the_same_command_makes_what_is_lost_again(toy_run, name):
     folder, made = toy_run
     break_file(folder / name, QUICK[name])
     assert main(["toy"]) == 0
-    assert differences(made, contents(folder)) == []
+    assert comparison.differences(made, comparison.contents(folder)) == []
     assert all(stage.is_current for stage in read_stages("toy"))
 
 
 @pytest.mark.torture
 def test_whatever_is_deleted_is_made_again(toy_run):
     folder, made = toy_run
+    files = [path for path in folder.rglob("[!.]*") if path.is_file()]
     wrong = {}
-    for name in made:
-        break_file(folder / name, "deleted")
+    for path in files:
+        break_file(path, "deleted")
         code = main(["toy"])
-        wrong[name] = (code, differences(made, contents(folder)))
-    assert wrong == dict.fromkeys(made, (0, []))
+        wrong[path] = (code, comparison.differences(made, comparison.contents(folder)))
+    assert wrong == dict.fromkeys(files, (0, []))

@@ -13,69 +13,31 @@ from tests.faults import comparison
 from tests.toy_runs import notebook, use_no_processes
 
 IMPORTS = """
-from helpers.core import paths, results
-from helpers.corpus.collection import CollectConfig, collect
+from helpers.core import paths
 from helpers.corpus.posts_table import join_posts
-from helpers.encoders.stream import stream_config
-from helpers.evaluation.verification import write_records
-from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
-from helpers.losses import LossConfig
 from helpers.runs.stages import ensure
-from helpers.splits import TimeSplit
-from helpers.splits.assignment import make_split
-from helpers.tokens.samplers import AuthorSampler
-from helpers.tokens.store import build_store, list_topics, open_store
-from helpers.tokens.tokenizer import load_tokenizer, prepare_text
-from helpers.training.experiment import Experiment, TrainingConfig, load_trained, run_experiment
+from tests.faults import calls
 
 files = paths.Run(run)
 """
-COLLECT = """
-config = CollectConfig(source="demo", options={"authors": 30, "posts": 900, "seed": 3})
-collect(files, config, workers=1)
-rule = TimeSplit(
-    train_until=0.6, dev_until=0.8, heldout=0.3, min_posts=6, eval_posts=8, seed=0
-)
-make_split(files.folder / "posts.parquet", files.posts, rule)
-"""
 TOKENS = """
 ensure(run, "01_collect", files.posts / "split.json")
-train = files.posts / "train.parquet"
-words = prepare_text(files.tokenizer, "sentencepiece", 400, train)
-encoding = (words.encode, list_topics(train), words.fingerprint, words.vocabulary)
-for split in ("train", "dev", "test"):
-    build_store(files.posts / f"{split}.parquet", files.tokens / split, *encoding)
+calls.tokens(files)
 """
 TRAIN = """
-ensure(run, "02_tokens", files.tokens / "test/store.json")
-network = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16}
-experiment = Experiment(
-    encoder=stream_config(features="TP", **network),
-    loss=LossConfig(name="supcon"),
-    sampler=AuthorSampler(
-        authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=8
-    ),
-    training=TrainingConfig(steps=6, lr=0.003, eval_every=2),
-)
-stores = [open_store(files.tokens / split) for split in ("train", "dev")]
-run_experiment(experiment, *stores, files.models, "TP-tiny")
+ensure(run, "02_tokens", files.tokens / "dev/store.json")
+calls.training(files)
 """
-RANK = """
-ensure(run, "03_train", files.models / "TP-tiny/training.json")
-test = open_store(files.tokens / "test")
-trained = load_trained(files.models / "TP-tiny", test)
-trials = ranking_trials(test, 4)
-metrics, ranks = evaluate_ranking(trained.encoder, trials, 8)
-for model, base in (("TP-tiny", ""), ("TP-tiny", "none")):
-    results.record(
-        files, metrics, model=model, base=base, protocol="ranking", split="test",
-        data=test.meta["fingerprint"], **trained.about,
-    )
+JOIN = """
+ensure(run, "01_collect", files.posts / "split.json")
 join_posts(files.posts / "test.parquet", files.folder / "documents/test.parquet", min_chars=100)
-answers = (1 / ranks).rename_axis("id").rename("value").reset_index()
-write_records(files.folder / "answers/ranks.jsonl", answers)
 """
-CELLS = {"01_collect": COLLECT, "02_tokens": TOKENS, "03_train": TRAIN, "04_rank": RANK}
+CELLS = {
+    "01_collect": "calls.splits(files)",
+    "02_tokens": TOKENS,
+    "03_train": TRAIN,
+    "04_join": JOIN,
+}
 QUICK = {
     "data_card.json": "cut",
     "posts/train.parquet": "deleted",

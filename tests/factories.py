@@ -14,7 +14,7 @@ import torch.nn.functional as nnf
 from scipy import sparse
 
 from helpers.encoders.base import Encoder
-from helpers.sources import Post, open_source
+from helpers.sources import Post, demo, open_source
 from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.tokens.store import TokenStore
 
@@ -107,6 +107,18 @@ def write_lines(path, records):
     data = "".join(line + "\n" for line in lines).encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
+
+
+def write_demo_csv(path, evader="demo-0013", accounts=60, posts=6000):
+    """Write invented accounts as notebook 13 does: one of them came back under another name."""
+    columns = ["nick", "written", "room", "message"]
+    parts = demo.parts(seed=5, authors=accounts, posts=posts)
+    rows = [post[:4] for part in parts for post in part.read(Counter())]
+    frame = pd.DataFrame(rows, columns=columns)
+    banned = frame.nick == evader
+    frame.loc[banned & (frame.written > frame.written[banned].median()), "nick"] = "newcomer"
+    frame["written"] = pd.to_datetime(frame.written, unit="s", utc=True)
+    frame.to_csv(path, index=False)
 
 
 def labelled_vectors(seed, authors=5, samples=4, dim=6, dtype=torch.float64):

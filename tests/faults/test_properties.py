@@ -18,7 +18,7 @@ from helpers.corpus.collection import CollectConfig, collect
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.models import Embeddings
 from helpers.evaluation.scores import GRID
-from helpers.sources.demo import write_demo_csv
+from tests.factories import write_demo_csv
 from tests.faults import calls
 
 # of what takes longer: few examples in `make test`, in `make torture` as many as of all

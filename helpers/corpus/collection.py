@@ -290,8 +290,8 @@ def _read_part(part, file, *, config, origin, key):
 
 def _people(posts):
     """Return the names of the authors of posts, and those in headers and mentions."""
-    told = chain.from_iterable(post.names for post in posts)
-    names = {post.author for post in posts}.union(map(cleaning.normalise_unicode, told))
+    other_names = chain.from_iterable(post.names for post in posts)
+    names = {post.author for post in posts}.union(map(cleaning.normalise_unicode, other_names))
     names.update(list(map(personal_names.bare_name, names)))
     return {author_name(name) for name in names} - {""}
 

@@ -1,5 +1,7 @@
 """Shared factories of the tests: posts tables, token stores in memory, rows of a source."""
 
+import gzip
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import torch.nn.functional as nnf
 from scipy import sparse
 
 from helpers.encoders.base import Encoder
-from helpers.sources import Post, open_source
+from helpers.sources import Post, demo, open_source
 from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.tokens.store import TokenStore, build_store
 from helpers.tokens.tokenizer import Bytes
@@ -86,6 +88,38 @@ def read_source(kind, location, **options):
     rows = pd.DataFrame(posts, columns=Post._fields)
     missing = [name for name in ("id", "names") if not rows[name].any()]
     return rows.drop(columns=missing), dict(drops)
+
+
+def write_table(path, frame):
+    """Write a frame as a CSV, JSON lines or Parquet file, as the path ends; return the path."""
+    if path.suffix == ".parquet":
+        frame.to_parquet(path)
+    elif path.suffix == ".jsonl":  # pandas would write 10.0 as 10
+        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        write_lines(path, records)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+def write_lines(path, records):
+    """Write JSON lines, packed where the path ends so; a text is a line as it is."""
+    lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
+    data = "".join(line + "\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def write_demo_csv(path, evader="demo-0013", accounts=60, posts=6000):
+    """Write invented accounts as notebook 13 does: one of them came back under another name."""
+    columns = ["nick", "written", "room", "message"]
+    parts = demo.parts(seed=5, authors=accounts, posts=posts)
+    rows = [post[:4] for part in parts for post in part.read(Counter())]
+    frame = pd.DataFrame(rows, columns=columns)
+    banned = frame.nick == evader
+    frame.loc[banned & (frame.written > frame.written[banned].median()), "nick"] = "newcomer"
+    frame["written"] = pd.to_datetime(frame.written, unit="s", utc=True)
+    frame.to_csv(path, index=False)
 
 
 def labelled_vectors(seed, authors=5, samples=4, dim=6, dtype=torch.float64):

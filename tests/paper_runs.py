@@ -131,7 +131,6 @@ def execute_here(todo, monkeypatch):
 # what needs data, or a package that not all have
 SKIPPED = {
     "open_stores",
-    "write_demo_csv",
     "read_posts",
     "tokenise_posts",
     "ensure",

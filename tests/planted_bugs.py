@@ -61,9 +61,7 @@ BUGS = [
         "frame[is_current == is_current]",
     ),
     Bug("core/results.py", "core/test_results.py", 'name != "split" for', 'name == "split" for'),
-    Bug(
-        "runs/stages.py", "runs", "path.is_file() and path.stat", "not path.is_file() or path.stat"
-    ),
+    Bug("runs/stages.py", "runs", "path.is_file() and (", "not path.is_file() or ("),
     Bug("runs/stages.py", "runs", "isdisjoint(stage.needs)", "issuperset(())"),
     Bug("runs/stages.py", "runs", "stage.record.unlink(missing_ok=True)", "stage.record.exists()"),
     Bug("runs/stages.py", "runs", "waiting.clear()", "waiting.copy()"),

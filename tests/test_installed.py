@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from helpers.core import paths
-from helpers.sources.demo import write_demo_csv
+from tests.factories import write_demo_csv
 
 BUILD = "import sys; from hatchling import build; print(build.build_wheel(sys.argv[1]))"
 # a package of the user's that has the name which ours has in a checkout

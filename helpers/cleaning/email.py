@@ -187,26 +187,25 @@ def _above_answered_mail(lines):
     """Return the lines above an answered or forwarded mail, without attributions of quotes."""
     quoted = [line.lstrip().startswith(">") for line in lines]
     kept_lines = []
-    i = 0
-    while i < len(lines):
-        if i and _begins_footer(lines[i], lines[i + 1 : i + 3]):
+    end = 0  # of the last attribution
+    for i, line in enumerate(lines):
+        if i < end:
+            continue
+        if i and _begins_footer(line, lines[i + 1 : i + 3]):
             break
-        if _begins_mail(lines[i], lines[i + 1 : i + 5]):
-            has_own_text = any(line.strip() for line in kept_lines)
-            if has_own_text or FORWARD.match(lines[i]):
+        if _begins_mail(line, lines[i + 1 : i + 5]):
+            if FORWARD.match(line) or any(map(str.strip, kept_lines)):
                 break
-        attribution_length = 0
-        if OPENING.match(lines[i]):
-            attribution_length = _attribution_length(lines, quoted, i)
-        elif not quoted[i] and any(quoted[i + 1 : i + 2]) and ATTRIBUTION.match(lines[i].lstrip()):
-            attribution_length = 1  # "Jane wrote:" right above a quote
-        if attribution_length:
-            following = _first_text(lines, i + attribution_length)
-            if following is None or not quoted[following]:
-                break
-        else:
-            kept_lines.append(lines[i])
-        i += max(attribution_length, 1)
+        if OPENING.match(line):
+            end = i + _attribution_length(lines, quoted, i)
+        elif not quoted[i] and any(quoted[i + 1 : i + 2]) and ATTRIBUTION.match(line.lstrip()):
+            end = i + 1  # "Jane wrote:" right above a quote
+        if end <= i:
+            kept_lines.append(line)
+            continue
+        following = _first_text(lines, end)
+        if following is None or not quoted[following]:
+            break
     return kept_lines
 
 
@@ -290,15 +289,12 @@ def _without_quotes(lines):
             quoted[i] = _is_tail(lines[i].strip())
 
     kept_lines = []
-    i = 0
-    while i < len(lines):
-        if quoted[i]:
-            i += 1
-            continue
-        attribution_length = _attribution_length(lines, quoted, i)
-        if not attribution_length:
-            kept_lines.append(lines[i])
-        i += max(attribution_length, 1)
+    end = 0  # of the last attribution
+    for i, line in enumerate(lines):
+        if i >= end:
+            end = i + _attribution_length(lines, quoted, i)
+        if i >= end and not quoted[i]:
+            kept_lines.append(line)
     return kept_lines
 
 

@@ -101,6 +101,7 @@ QUOTE_HEADER = re.compile(
 QUOTE_WORD_ALONE = re.compile(rf"\s*{QUOTE_WORD}", re.I)
 # the lines around a quote in the plain text of XenForo: "Jane said:", "Click to expand..."
 SAID = re.compile(r"\s*\S.{0,60}\ssaid:\s*(?:↑\s*)?")
+BLANK_LINE = re.compile(r"\s*")
 SAID_END = re.compile(r"\s*Click to expand(?:\.\.\.|…)\s*")
 
 # what each of the two below holds, and few other texts do
@@ -199,14 +200,15 @@ def _without_forum_quotes(text):
     ends = [i for i, line in enumerate(lines) if SAID_END.fullmatch(line)]
     last_end = ends[-1] if ends else -1
     kept_lines = []
-    i = 0
-    while i < len(lines):
-        length = _quote_length(lines, i, last_end)
-        if length and kept_lines and QUOTE_WORD_ALONE.fullmatch(kept_lines[-1]):
+    end = 0  # of the last quote
+    for i, line in enumerate(lines):
+        if i < end:
+            continue
+        end = i + _quote_length(lines, i, last_end)
+        if end == i:
+            kept_lines.append(line)
+        elif kept_lines and QUOTE_WORD_ALONE.fullmatch(kept_lines[-1]):
             kept_lines.pop()
-        if not length:
-            kept_lines.append(lines[i])
-        i += max(length, 1)
     return "\n".join(kept_lines)
 
 
@@ -215,17 +217,13 @@ def _quote_length(lines, start, last_end):
     if start < last_end and SAID.fullmatch(lines[start]):
         is_end = SAID_END.fullmatch
     elif QUOTE_HEADER.fullmatch(lines[start]):
-        is_end = _is_blank
+        is_end = BLANK_LINE.fullmatch
     else:
         return 0
     for i in range(start + 1, len(lines)):
         if is_end(lines[i]):
             return i - start + 1
     return len(lines) - start
-
-
-def _is_blank(line):
-    return not line.strip()
 
 
 def _is_json(text):

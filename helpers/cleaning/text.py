@@ -62,6 +62,7 @@ EDGE = "\0"
 # marks between a word and a placeholder, or before a word: they become a blank
 FUSED = re.compile(r"\0(?<!\0\0)(?:\0*+(?=\w)|(?<=\w\0)\0*+(?=@))")
 
+NOTHING = "(?!)"  # an expression that nothing matches
 # names that are everyday words too, such as "will": masked only as part of a full name, because in
 # "Will it work?" the word is no name
 EVERYDAY = set(Path(__file__).with_name("everyday.txt").read_text("utf-8").split())
@@ -284,20 +285,17 @@ def mask_mentions(text: str, author: str) -> str:
     author : str, display name or address
         Of an address the part before the ``@`` counts as the name.
     """
-    name = _name_expression(author)
-    if name is None:
-        return text
-    return name.sub("@self", text)
+    return _name_expression(author).sub("@self", text)
 
 
 @lru_cache(maxsize=10_000)
 def _name_expression(author):
-    """Return the expression of an author's name, None where nothing can be masked."""
+    """Return the expression of an author's name; it matches nothing where that cannot be masked."""
     name = re.split(r"@|\sat\s", USER_NUMBER.sub("", author).strip())[0].strip().strip("'\"")[:80]
     parts = re.split(r"[\s_]+", name)
     # others leave initials out: "neil gandler"
     full_parts = [part for part in parts if len(part.strip(".")) > 1]
-    forms = []
+    forms = [NOTHING]
     if len(name) >= 4 and re.search(r"[\W_\d]", name):  # otherwise the name is one word, see below
         forms.append(_any_case(parts))
         if len(full_parts) > 1:
@@ -305,8 +303,6 @@ def _name_expression(author):
     for word in re.split(r"[\W_]+", name):
         if len(word) >= 3 and word.isalpha() and word.casefold() not in EVERYDAY:
             forms += [word[0].upper() + word[1:], word.upper(), word.capitalize()]
-    if not forms:
-        return None
     return re.compile(r"(?<![\w@])(?:" + "|".join(forms) + r")(?!\w)")
 
 

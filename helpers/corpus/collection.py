@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections import Counter
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +192,7 @@ def _collect(run, config, memory_limit, workers, engine):
     joined = joined_names(total["authors"])
     total["counts"]["note_name_forms"] = len(joined)
     with open_database(folder / "names", memory_limit, workers) as connection:
-        names = _names_to_mask(total, files, connection)
+        names = personal_names.names_to_mask(connection, total["people"], total["heard"], files)
     nicks = personal_names.nicks_of(total["people"])
     rules = config.model_dump(include=MERGE_RULES)
     settings = MergeSettings(**rules, names=names, nicks=nicks, mask_topics=key is not None)
@@ -226,14 +226,6 @@ def _remove_leftovers(folder, files):
     for path in folder.glob("*.*"):
         if path.name.partition(".")[0] not in names:
             path.unlink()
-
-
-def _names_to_mask(total, files, connection):
-    """Return the names to mask in all posts, see :mod:`helpers.corpus.personal_names`."""
-    names = personal_names.words_of_names(total["people"], total["heard"])
-    name_words = sorted(set().union(*names.values()))
-    letter_case = personal_names.count_letter_case(connection, name_words, files)
-    return personal_names.names_to_mask(names, total["heard"], letter_case)
 
 
 def _account(read_counts, merge_counts):
@@ -298,9 +290,9 @@ def _read_part(part, file, *, config, origin, key):
 
 def _people(posts):
     """Return the names of the authors of posts, and those in headers and mentions."""
-    names = {post.author for post in posts}
-    names.update("\n".join(post.names for post in posts).split("\n"))
-    names |= set(map(personal_names.bare_name, names))
+    other_names = chain.from_iterable(post.names for post in posts)
+    names = {post.author for post in posts}.union(map(cleaning.normalise_unicode, other_names))
+    names.update(list(map(personal_names.bare_name, names)))
     return {author_name(name) for name in names} - {""}
 
 

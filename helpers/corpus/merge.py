@@ -30,7 +30,7 @@ from rensa import RMinHash
 
 from ..cleaning.text import drop_edge_marks, mask_addresses
 from .personal_names import MaskedNames, mask_known_names, mask_nicks
-from .posts_table import open_database, write_posts
+from .posts_table import open_database, query_row, write_posts
 
 # the characters beside the blank that str.split() takes for white space, in an expression of RE2
 OTHER_WHITE = (
@@ -105,11 +105,8 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
     connection.execute(f"CREATE MACRO normal(text) AS {NORMAL}")
     connection.execute(SQL["tables"])
 
-    without_nicks = partial(mask_nicks, settings.nicks)
-    without_names = partial(
-        mask_known_names, settings.names, {words[0] for words in settings.names}
-    )
-    mask = partial(_mask, without_nicks, without_names)
+    first_words = {words[0] for words in settings.names}
+    mask = partial(_mask, settings, first_words)
     if settings.names or settings.nicks:
         connection.create_function("mask_names", mask, ["VARCHAR"], "VARCHAR")
     else:
@@ -126,8 +123,8 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
     connection.read_parquet([str(part) for part in parts]).create_view("file_rows")
 
 
-def _mask(without_nicks, without_names, text):
-    return without_names(without_nicks(text))
+def _mask(settings, first_words, text):
+    return mask_known_names(settings.names, first_words, mask_nicks(settings.nicks, text))
 
 
 def _mask_topic(mask, topic):
@@ -243,8 +240,7 @@ def merge(
     with open_database(scratch, memory_limit, workers) as connection:
         open_tables(connection, parts, settings)
         _run_steps(partial(run_step, connection), settings)
-        row = connection.sql(SQL["counts"])
-        counts = dict(zip(row.columns, row.fetchall()[0], strict=True))
+        counts = query_row(connection, SQL["counts"])
         posts, ids = connection.execute(
             "SELECT count(*), count(nullif(id, '')) FROM left_posts"
         ).fetchall()[0]

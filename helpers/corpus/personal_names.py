@@ -97,21 +97,6 @@ def bare_name(name: str) -> str:
     return BESIDE_NAME.sub("", name).strip(" \"'").removeprefix("@")
 
 
-def words_of_names(people: Iterable[str], salutations: Counter) -> dict[str, tuple[str, ...]]:
-    """Return, by known name, its words in lower case; names with "@" are left out.
-
-    Parameters
-    ----------
-    people
-        Names of authors and those in headers and mentions.
-    salutations : Counter, how often each name is greeted or signed with
-        Names with MIN_SALUTATIONS or more are known too.
-    """
-    names = {name for name in people if "@" not in name}
-    names.update(name for name, count in salutations.items() if count >= MIN_SALUTATIONS)
-    return {name: tuple(LETTERS.findall(name.lower()))[:MAX_NAME_WORDS] for name in names}
-
-
 def nicks_of(people: Iterable[str]) -> dict[str, bool]:
     """Return the names of one word with a letter, in lower case, and whether each is no word.
 
@@ -155,41 +140,11 @@ def _masked_part(nicks, match):
     return "@user" if nicks.get(match[0].lower()) else match[0]
 
 
-def count_letter_case(
-    connection: DuckDBPyConnection, words: list[str], parts: list[Path]
-) -> list[tuple[str, int, int]]:
-    """Count how often a corpus writes words in lower case and otherwise.
-
-    Parameters
-    ----------
-    connection : DuckDBPyConnection
-        does the work
-    words : list of str
-        Words in lower case.
-    parts : list of Path
-        Parquet files with a column ``text``.
-
-    Returns
-    -------
-    list of word, uses in lower case, other uses; a word without uses in lower case is left out.
-    """
-    connection.register("name_words", pa.table({"word": pa.array(words, pa.string())}))
-    return connection.execute(
-        """
-        WITH words AS (
-            SELECT unnest(regexp_extract_all(text, $word, 1)) AS word
-            FROM read_parquet($parts)),
-        uses AS (SELECT word, lower(word) AS name FROM words)
-        SELECT name, count(*) FILTER (word = name) AS low, count(*) FILTER (word != name) AS high
-        FROM uses WHERE name IN (FROM name_words) GROUP BY name HAVING low > 0""",
-        {"parts": [str(part) for part in parts], "word": COUNTED_WORD},
-    ).fetchall()
-
-
 def names_to_mask(
-    names: dict[str, tuple[str, ...]],
+    connection: DuckDBPyConnection,
+    people: Iterable[str],
     salutations: Counter,
-    letter_case: list[tuple[str, int, int]],
+    parts: list[Path],
 ) -> MaskedNames:
     """Return the names to mask, as words in lower case, and whether each must be capitalised.
 
@@ -202,20 +157,24 @@ def names_to_mask(
 
     Parameters
     ----------
-    names
-        Words of each name, see :func:`words_of_names`.
+    connection : DuckDBPyConnection
+        does the work
+    people
+        Names of authors and those in headers and mentions.
     salutations : Counter
         How often each name is greeted or signed with.
-    letter_case : list of tuple
-        Counts of :func:`count_letter_case` for the words of names.
+    parts : list of Path
+        Parquet files with a column ``text``.
     """
-    salutation_words = Counter()  # capitalised uses that count_letter_case missed: masked by then
+    names = _words_of_names(people, salutations)
+    salutation_words = Counter()  # capitalised uses that are not counted below: masked by then
     for name, count in salutations.items():
         salutation_words.update(dict.fromkeys(names.get(name, ()), count))
     common_words = set(EVERYDAY)
     frequent_words = set(EVERYDAY)
     lower_case = Counter()
-    for word, low, high in letter_case:
+    words = sorted(set().union(*names.values()))
+    for word, low, high in _count_letter_case(connection, words, parts):
         lower_case[word] = low
         if low > MAX_LOWER_CASE * (high + salutation_words[word]):
             common_words.add(word)
@@ -232,6 +191,34 @@ def names_to_mask(
             first_and_last = (words[0], words[-1])
             masked[first_and_last] = frequent_words.issuperset(first_and_last)
     return masked
+
+
+def _words_of_names(people, salutations):
+    """Return, by known name, its words in lower case; names with "@" are left out.
+
+    Those of ``salutations`` with MIN_SALUTATIONS or more are known too.
+    """
+    names = {name for name in people if "@" not in name}
+    names.update(name for name, count in salutations.items() if count >= MIN_SALUTATIONS)
+    return {name: tuple(LETTERS.findall(name.lower()))[:MAX_NAME_WORDS] for name in names}
+
+
+def _count_letter_case(connection, words, parts):
+    """Return how often a corpus writes words in lower case and otherwise.
+
+    Of a word without uses in lower case nothing is returned.
+    """
+    connection.register("name_words", pa.table({"word": pa.array(words, pa.string())}))
+    return connection.execute(
+        """
+        WITH words AS (
+            SELECT unnest(regexp_extract_all(text, $word, 1)) AS word
+            FROM read_parquet($parts)),
+        uses AS (SELECT word, lower(word) AS name FROM words)
+        SELECT name, count(*) FILTER (word = name) AS low, count(*) FILTER (word != name) AS high
+        FROM uses WHERE name IN (FROM name_words) GROUP BY name HAVING low > 0""",
+        {"parts": [str(part) for part in parts], "word": COUNTED_WORD},
+    ).fetchall()
 
 
 def _first_names(names, salutations, lower_case):

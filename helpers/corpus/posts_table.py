@@ -1,4 +1,8 @@
-"""The posts table: its schema, writing of tables larger than memory, selection and statistics."""
+"""The posts table: its schema, writing of tables larger than memory, selection and statistics.
+
+Posts of one author on one topic can be joined into documents, for models that read longer texts:
+sawatphol2022 compares whole reviews, comments and chapters, while a post of a chat is only a line.
+"""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -12,9 +16,22 @@ import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 from pydantic import AfterValidator, Field, model_validator
 
-from ..core.artifacts import atomic_write, folder_lock, make_folder, write_checksum
+from ..core.artifacts import (
+    atomic_write,
+    file_fingerprint,
+    fingerprint_of,
+    folder_lock,
+    is_current,
+    make_folder,
+    note,
+    read_json,
+    verify_checksum,
+    write_checksum,
+    write_json,
+)
 from ..core.parameters import Config, memory_size
 
+DOCUMENTS_VERSION = 3  # raised when the same posts and settings give other documents
 ROW_GROUP_POSTS = 100_000  # posts of a row group of the file, about
 # of a posts table; the time is a timestamp in UTC, with whole seconds
 COLUMNS = ["author", "time", "topic", "text", "id"]
@@ -79,6 +96,20 @@ def query_scalar(connection: DuckDBPyConnection, query: str, values: Sequence | 
         Values of the query's ``?``, which paths and texts belong in, not into the SQL.
     """
     return connection.execute(query, values).fetchall()[0][0]
+
+
+def query_row(
+    connection: DuckDBPyConnection, query: str, values: Sequence | dict = ()
+) -> dict[str, Any]:
+    """Return the first row of a query's result: name of a column -> value.
+
+    Parameters
+    ----------
+    connection, query, values
+        as in :func:`query_scalar`
+    """
+    result = connection.execute(query, values)
+    return dict(zip((column[0] for column in result.description), result.fetchall()[0]))
 
 
 def write_posts(
@@ -179,8 +210,6 @@ def select_posts(
     high = selection.max_posts
     with folder_lock(out_path.parent), open_database(scratch, memory_limit) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
-        posts_before = query_scalar(connection, "SELECT count(*) FROM posts")
-        authors_before = query_scalar(connection, "SELECT count(DISTINCT author) FROM posts")
         connection.sql(
             "FROM posts WHERE time >= ?::TIMESTAMPTZ AND time < ?::TIMESTAMPTZ",
             params=[selection.start or "-infinity", selection.end or "infinity"],
@@ -191,19 +220,20 @@ def select_posts(
             HAVING posts >= $low AND (posts <= $high OR $high = 0)""",
             {"low": low, "high": high},
         )
-        authors = query_scalar(connection, "SELECT count(*) FROM chosen")
-        if not authors:
+        counts = query_row(
+            connection,
+            """
+            SELECT count(*) AS posts_before, count(DISTINCT author) AS authors_before,
+                   (SELECT count(*) FROM chosen) AS authors
+            FROM posts""",
+        )
+        if not counts["authors"]:
             raise ValueError(
-                f"none of {authors_before} authors has {low}..{high or 'any number of'} posts "
-                f"in [{selection.start}, {selection.end})"
+                f"none of {counts['authors_before']} authors has {low}..{high or 'any number of'} "
+                f"posts in [{selection.start}, {selection.end})"
             )
         posts = write_posts(connection, "FROM inside SEMI JOIN chosen USING (author)", out_path)
-    return {
-        "posts_before": posts_before,
-        "authors_before": authors_before,
-        "posts": posts,
-        "authors": authors,
-    }
+    return counts | {"posts": posts}
 
 
 def corpus_statistics(posts_path: Path) -> dict:
@@ -218,7 +248,7 @@ def corpus_statistics(posts_path: Path) -> dict:
     """
     with open_database(Path(f"{posts_path}.work")) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
-        row = connection.sql("""
+        query = """
             SELECT * FROM (
                 SELECT count(*) AS posts, count(DISTINCT author) AS authors,
                        count(DISTINCT topic) AS topics,
@@ -231,5 +261,109 @@ def corpus_statistics(posts_path: Path) -> dict:
                        round(avg(months), 2) AS active_months FROM (
                     SELECT count(*) AS posts, count(DISTINCT topic) AS topics,
                            count(DISTINCT date_trunc('month', time)) AS months
-                    FROM posts GROUP BY author))""")
-        return dict(zip(row.columns, row.fetchall()[0], strict=True))
+                    FROM posts GROUP BY author))"""
+        return query_row(connection, query)
+
+
+def join_posts(
+    posts_path: Path,
+    out_path: Path,
+    *,
+    max_chars: int = 2000,
+    min_chars: int = 200,
+) -> dict:
+    """Write a posts table of documents; return the counts, also written as ``<out_path>.json``.
+
+    All posts of an author in a topic, in order of time (then text), are joined by newlines to one
+    long text. A document begins with the first post that starts at or after a multiple of
+    ``max_chars`` characters of this text, and is cut to ``max_chars``. So each post belongs to one
+    document, and only the end of a document's last post is lost. A document has the time and the
+    topic of its first post; ids are not kept. A result with the same settings is reused.
+
+    Parameters
+    ----------
+    posts_path
+        Path of the posts table to read.
+    out_path
+        Path of the posts table of documents to write.
+    max_chars : int
+        Most characters of a document.
+    min_chars : int
+        Documents of fewer characters are dropped.
+
+    Returns
+    -------
+    dict of counts: ``documents``, ``authors`` and ``topics`` that are written; ``documents_cut``,
+    documents of more than ``max_chars``. ``posts_used`` and ``posts_in_short_documents`` add up to
+    all posts; ``characters_used``, ``characters_in_short_documents`` and ``characters_cut`` add up
+    to the characters of all posts, without the newlines between them.
+
+    Raises
+    ------
+    ValueError
+        Where not 0 < ``min_chars`` <= ``max_chars``, or no document is left.
+    """
+    if not 0 < min_chars <= max_chars:
+        raise ValueError(f"need 0 < min_chars ({min_chars}) <= max_chars ({max_chars})")
+    out_path = Path(out_path)
+    record = out_path.with_name(out_path.name + ".json")
+    settings = {"max_chars": max_chars, "min_chars": min_chars}
+    fingerprint = fingerprint_of(DOCUMENTS_VERSION, settings, file_fingerprint(posts_path))
+    if is_current(record, fingerprint) and verify_checksum(out_path):
+        note(out_path, record)
+        return read_json(record)
+
+    record.unlink(missing_ok=True)  # without its record an old or half-written file is not reused
+    with open_database(out_path.with_name(out_path.name + ".work")) as connection:
+        connection.read_parquet(str(posts_path)).create_view("posts")
+        _make_documents(connection, max_chars)
+        report = settings | _count_documents(connection, min_chars)
+        if not report["documents"]:
+            raise ValueError(f"no author has {min_chars} characters in a topic: {report}")
+        query = f"""
+            SELECT author, to_timestamp(time) AS time, topic, text
+            FROM documents WHERE length(text) >= {min_chars}"""
+        write_posts(connection, query, out_path)
+    write_json(record, report | {"fingerprint": fingerprint})
+    return read_json(record)
+
+
+def _make_documents(connection, max_chars):
+    """Make the table ``documents`` of the view ``posts``."""
+    connection.execute(f"""
+        CREATE TABLE documents AS
+        WITH placed AS (
+            SELECT author, epoch(time)::BIGINT AS second, topic, text,
+                   coalesce(sum(length(text) + 1) OVER (
+                       PARTITION BY author, topic ORDER BY time, text, topic
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+                   // {max_chars} AS number
+            FROM posts),
+        joined AS (
+            SELECT author, min(second) AS second,
+                   topic,
+                   string_agg(text, chr(10) ORDER BY second, text, topic) AS whole,
+                   count(*) AS posts, sum(length(text))::BIGINT AS characters
+            FROM placed GROUP BY author, topic, number),
+        limited AS (SELECT *, left(whole, {max_chars}) AS part FROM joined)
+        SELECT author, second AS time, topic, part AS text, posts, characters,
+               characters - (length(whole) - length(part)) AS used,
+               length(whole) > length(part) AS cut
+        FROM limited""")
+
+
+def _count_documents(connection, min_chars):
+    """Return the counts of the table ``documents``; those of ``min_chars`` and more are kept."""
+    is_long = f"length(text) >= {min_chars}"
+    query = f"""
+        SELECT count(*) FILTER ({is_long}) AS documents,
+               count(DISTINCT author) FILTER ({is_long}) AS authors,
+               count(DISTINCT topic) FILTER ({is_long}) AS topics,
+               count(*) FILTER (cut) AS documents_cut,
+               coalesce(sum(posts) FILTER ({is_long}), 0) AS posts_used,
+               coalesce(sum(posts) FILTER (NOT {is_long}), 0) AS posts_in_short_documents,
+               coalesce(sum(used) FILTER ({is_long}), 0) AS characters_used,
+               coalesce(sum(characters - used), 0) AS characters_cut,
+               coalesce(sum(used) FILTER (NOT {is_long}), 0) AS characters_in_short_documents
+        FROM documents"""
+    return query_row(connection, query)

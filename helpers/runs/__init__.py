@@ -10,7 +10,7 @@ from ..core.rooms import front_door
 __getattr__, __dir__ = front_door(
     __name__,
     {
-        "..core.artifacts": ["fingerprint_of", "read_json"],
+        "..core.artifacts": ["fingerprint_of", "make_folder", "read_json"],
         "..core.messages": ["escape_html"],
         "..core.names": ["describe", "distinct", "label", "name_of", "short_name", "system_of"],
         "..core.parameters": ["file_name", "memory_size", "row_title", "start", "unknown"],

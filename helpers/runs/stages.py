@@ -17,7 +17,6 @@ import subprocess
 import sys
 import time
 import typing
-from collections import defaultdict
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -95,13 +94,13 @@ class Stage:
         if not artifacts.verify_checksum(self.output):
             return False
         folder = paths.Run(self.run).folder
-        sizes = defaultdict(set)  # a later stage may have written a file again
+        known_sizes = set()  # a later stage may have written a file again
         for record in self.record.parent.glob("*.json"):
-            for name, size in _made(record).items():
-                sizes[name].add(size)
+            known_sizes.update(_made(record).items())
         files = {name: folder / name for name in _made(self.record)}
         return all(
-            path.is_file() and path.stat().st_size in sizes[name] for name, path in files.items()
+            path.is_file() and (name, path.stat().st_size) in known_sizes
+            for name, path in files.items()
         )
 
 

@@ -11,7 +11,7 @@ a source, add a module to this folder and its name to SOURCES.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -59,8 +59,8 @@ class Post(NamedTuple):
         the format's own markup and quotes removed
     id : str or None
         of the post, where the source has one
-    names : str
-        the display names that headers and mentions hold, one per line
+    names : sequence of str
+        the display names that headers and mentions hold
     """
 
     author: str
@@ -68,7 +68,7 @@ class Post(NamedTuple):
     topic: str
     text: str
     id: str | None = None
-    names: str = ""
+    names: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,9 @@ class Part:
     def read(self, drops: Counter) -> Iterator[Post]:
         """Yield the posts; count the dropped records by reason.
 
-        A post whose author, topic or text is blank is dropped as "empty". Lone surrogates of an
-        author or a topic become escapes, so that two of them stay apart.
+        A post of a negative time is dropped as "bad_time", one whose author, topic or text is blank
+        as "empty". Lone surrogates of an author or a topic become escapes, so that two of them
+        stay apart.
 
         Parameters
         ----------
@@ -106,6 +107,8 @@ class Part:
         for row in self.rows(drops):
             if isinstance(row, str):
                 drops[row] += 1
+            elif row[1] < 0:
+                drops["bad_time"] += 1
             elif all(row[column].strip() for column in (0, 2, 3)):
                 author, second, topic, *extras = row
                 yield Post(escape_surrogates(author), second, escape_surrogates(topic), *extras)
@@ -133,13 +136,15 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     """
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")
-    opener = import_module(f".{kind}", __package__).parts
+    module = import_module(f".{kind}", __package__)
+    opener = module.parts
     defaults = opener.__kwdefaults__ or {}
     message = unknown(options, defaults, f"option of source {kind!r}")
     if message:
         raise ValueError(message)
     hints = {name: opener.__annotations__[name] for name in defaults}
-    options = check({"__annotations__": hints} | defaults | options, may_be_empty=defaults)
+    bounds = getattr(module, "BOUNDS", {})
+    options = check({"__annotations__": hints} | defaults | options, defaults, **bounds)
 
     parts = opener(location, **options)
     if not parts:
@@ -197,7 +202,7 @@ def list_files(root: Path) -> list[Path]:
 
 
 def source_files(
-    kind: str, location: str | list[str], belongs: Callable[[Path], object]
+    kind: str, location: str | list[str], belongs: Callable[[str], object]
 ) -> dict[str, Path]:
     """Return the files of a source, by the names of their parts.
 
@@ -211,7 +216,7 @@ def source_files(
     location : str or list of str
         files or folders; a folder is searched recursively for files that ``belongs`` accepts
     belongs : function
-        called with a path, returns whether it is a file of the source; not asked about a location
+        called with a file's name, returns whether it is of the source; not asked about a location
         that is itself a file
 
     Raises
@@ -225,7 +230,7 @@ def source_files(
         root = existing_path(kind, place)
         files = {root.name: root}
         if root.is_dir():
-            belonging = [path for path in list_files(root) if belongs(path)]
+            belonging = [path for path in list_files(root) if belongs(path.name)]
             files = {path.relative_to(root).as_posix(): path for path in belonging}
         for name, path in files.items():
             if name in by_name:

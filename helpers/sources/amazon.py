@@ -54,9 +54,9 @@ def category(path: Path) -> str:
     return re.sub(r"_\d+$", "", name)
 
 
-def _has_reviews(path):
-    """Return whether a path is a JSON lines file of reviews, not of product descriptions."""
-    return JSON_LINES.search(path.name) and not path.name.startswith("meta_")
+def _has_reviews(name):
+    """Return whether a name is of a JSON lines file of reviews, not of product descriptions."""
+    return JSON_LINES.search(name) and not name.startswith("meta_")
 
 
 def _rows(path, drops):
@@ -70,9 +70,7 @@ def _row(review, topic):
     """Return the values of the post that a review is, or the reason why it is dropped."""
     author = review.reviewerID
     text = review.reviewText
-    time = unix_seconds(review.unixReviewTime)
     if author is None or text is None or not author.strip():
         return "bad_review"
-    if time < 0:
-        return "bad_time"
+    time = unix_seconds(review.unixReviewTime)
     return author, time, topic, normalise_unicode(LINE_BREAK.sub("\n", text))

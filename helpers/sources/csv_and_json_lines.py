@@ -67,7 +67,7 @@ def csv_rows(path: Path, drops: Counter) -> Iterator[list[str]]:
     with open_text(path) as file:
         lines = _csv_lines(file, drops)
         head = list(islice(lines, FIRST_LINES))
-        delimiter, is_named = _find_delimiter(head)
+        delimiter = _take_delimiter(head)
         reader = csv.reader(chain(head, lines), delimiter=delimiter, strict=True)
         n_columns = 0  # of the header, which is not read yet
         while True:
@@ -75,7 +75,7 @@ def csv_rows(path: Path, drops: Counter) -> Iterator[list[str]]:
             row = _next_row(reader, n_columns, drops)
             if row is None:
                 return
-            if not row or is_named and not n_columns and row[0].lower().startswith("sep="):
+            if not row:
                 continue
             holds_rows = row is BROKEN or _holds_rows(row, n_columns, delimiter)
             if row is BROKEN or n_columns not in (0, len(row)):
@@ -96,13 +96,14 @@ def _csv_lines(file, drops):
             yield line.rstrip("\r\n").replace("\r", " ") + "\n"
 
 
-def _find_delimiter(lines):
-    """Return the delimiter that the first line with text tells, and whether it names it."""
+def _take_delimiter(lines):
+    """Return the delimiter that the first line with text tells; make a line that names it blank."""
     header = next(filter(str.strip, lines), "")
     named = DELIMITER_LINE.fullmatch(header)
     if named:
-        return named[1], True
-    return max(DELIMITERS, key=QUOTED.sub("", header).count), False
+        lines[lines.index(header)] = "\n"
+        return named[1]
+    return max(DELIMITERS, key=QUOTED.sub("", header).count)
 
 
 def _next_row(reader, n_columns, drops):

@@ -26,7 +26,6 @@ author's number alone, so they do not depend on the other authors:
   steps towards other Dirichlet mixtures.
 """
 
-from collections import Counter
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -35,7 +34,6 @@ import numpy as np
 import pandas as pd
 
 from ..core.artifacts import atomic_write
-from ..core.parameters import check
 from . import Part
 from .demo_writer import CHOICES, LEXICON, PAIRS, TOPICS, TRAITS, Writer
 
@@ -46,13 +44,10 @@ PARTS = 6  # most parts
 STYLE_STRENGTH = 0.87  # how far apart the authors' styles lie; calibrated on the tests
 # shortest time that an author posts, as a share of the span, even if it began before the span
 MIN_STAY = 0.12
-OPTIONS = {"authors": int, "topics": int, "topic_giveaway": float}
+# of options, which open_source() checks
 BOUNDS = {"authors": (2, 10**6), "topics": (2, len(TOPICS)), "topic_giveaway": (0, 1)}
 # appended to two posts, to test that pages escape what posts hold
 HOSTILE_TAIL = " <script>alert(1)</script>"
-# columns of the posts table -> columns of the CSV file
-CSV_COLUMNS = {"author": "nick", "time": "written", "topic": "room", "text": "message"}
-CSV_SEED = 5
 
 
 def parts(
@@ -88,8 +83,6 @@ def parts(
     """
     if location:
         raise ValueError(f"source 'demo' is generated: location must be empty, not {location!r}")
-    options = {"authors": authors, "topics": topics, "topic_giveaway": topic_giveaway}
-    check({"__annotations__": OPTIONS} | options, **BOUNDS)
     if not posts >= 5 * authors:
         raise ValueError(f"posts must be at least five per author ({5 * authors}), not {posts!r}")
 
@@ -145,35 +138,6 @@ def write_style_truth(path: Path, posts: int = 0, **options) -> None:
     """
     with atomic_write(path) as partial_path:
         style_truth(**options).to_parquet(partial_path, index=False)
-
-
-def write_demo_csv(
-    path: str | Path,
-    evader: str = "demo-0013",
-    accounts: int = 60,
-    posts: int = 6000,
-) -> None:
-    """Write a demo corpus as a CSV file of a user's own, in which a banned account came back.
-
-    Parameters
-    ----------
-    path : str | Path
-        path of the CSV file
-    evader : str
-        account whose posts after its median time are written under the name "newcomer"
-    accounts, posts : int
-        number of authors and total number of posts of the demo corpus
-    """
-    rows = []
-    for part in parts(seed=CSV_SEED, authors=accounts, posts=posts):
-        rows += part.read(Counter())
-    frame = pd.DataFrame(rows)[list(CSV_COLUMNS)]
-    is_evader = frame.author == evader
-    is_late = frame.time > frame.time[is_evader].median()
-    frame.loc[is_evader & is_late, "author"] = "newcomer"
-    frame["time"] = pd.to_datetime(frame.time, unit="s", utc=True)
-    with atomic_write(path) as partial_path:
-        frame.rename(columns=CSV_COLUMNS).to_csv(partial_path, index=False)
 
 
 def _author_habits(number, seed, topics, topic_giveaway):

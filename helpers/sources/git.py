@@ -142,10 +142,8 @@ def _row(commit, project):
     if COPIED.search(body):
         return "copy"
     time = unix_seconds(commit["time"])
-    if time < 0:
-        return "bad_time"
     topic = _topic(project, commit["files"])
-    names = normalise_unicode("\n".join([commit["name"], *NAMED_PERSON.findall(body)]))
+    names = [commit["name"], *NAMED_PERSON.findall(body)]
     return address, time, topic, without_trailers(body), None, names
 
 

@@ -96,7 +96,7 @@ def parts(
     if first_day < 0:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _load_model(paths.resolve(pieces)) if pieces else None
-    files = source_files("mud", location, lambda path: JSON_LINES.search(path.name))
+    files = source_files("mud", location, JSON_LINES.search)
     names = sorted(path.name for path in files.values())
     first_days = dict.fromkeys(names, first_day)
     if in_order is not None:
@@ -123,10 +123,7 @@ def _rows(path, drops, model, first_days):
         texts = [_text(subwords, model) for subwords in account.syms]
         times = _times(account, first_day)
         for time, topic, text in zip(times, account.action_type, texts, strict=True):
-            if time is None:
-                yield "bad_time"
-            else:
-                yield author, time, normalise_unicode(str(topic)).strip(), text
+            yield author, time, normalise_unicode(str(topic)).strip(), text
 
 
 def _are_subwords(subwords, model):
@@ -154,16 +151,16 @@ def _text(subwords, model):
 
 
 def _times(account, first_day):
-    """Yield each post's time in seconds since 1970 UTC, or None where a number is out of range."""
+    """Yield each post's time in seconds since 1970 UTC, or -1 where a number is out of range."""
     monday = first_day - (first_day + 3) % 7  # 1970-01-01 was a Thursday
     previous = first_day * DAY_SECONDS
     for day, hour, minute in zip(account.day, account.hour, account.minute, strict=True):
         if not (_is_below(7, day) and _is_below(24, hour) and _is_below(60, minute)):
-            yield None
+            yield -1
             continue
         in_first_week = (monday + day) * DAY_SECONDS + hour * 3600 + minute * 60
         previous += (in_first_week - previous) % (7 * DAY_SECONDS)
-        yield previous if previous <= LATEST else None
+        yield previous if previous <= LATEST else -1
 
 
 def _is_below(limit, number):

@@ -86,7 +86,7 @@ def parts(location: str | list[str], *, keep_repeats: str | list[str] | None = N
         raise ValueError(f"pan: {message}")
     pan_parts = []
     for root in roots:
-        for name, path in source_files("pan", root, _has_pairs).items():
+        for name, path in source_files("pan", root, PAIRS_FILE.search).items():
             # the folder's name is part of the ids: files of two years may have the same name
             file_name = name
             if root.is_dir():
@@ -96,11 +96,6 @@ def parts(location: str | list[str], *, keep_repeats: str | list[str] | None = N
             stamp = file_stats_fingerprint(path) + file_stats_fingerprint(truth_path)
             pan_parts.append(Part(file_name, rows, stamp))
     return pan_parts
-
-
-def _has_pairs(path):
-    """Return whether a path has the name of a file of pairs."""
-    return PAIRS_FILE.search(path.name)
 
 
 def pan_truth_path(path: Path) -> Path:

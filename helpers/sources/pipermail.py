@@ -70,8 +70,7 @@ def parts(location: str | list[str]) -> list[Part]:
     ValueError
         A location is missing, or two files have the same name.
     """
-    files = source_files("pipermail", location, lambda path: MONTH.search(path.name))
-    return file_parts(files, _rows)
+    return file_parts(source_files("pipermail", location, MONTH.search), _rows)
 
 
 def _rows(path, drops):
@@ -129,13 +128,9 @@ def _row(text, topic):
     # here, because later steps know only the author's address, not the name
     own_text = mask_mentions(own_text, name)
     message_id = normalise_unicode(decode_words(fields.get("Message-ID", "")).strip("<> "))
-    names = "\n".join(dict.fromkeys([name, *names_in(body)]))
+    attributed = [match[2] for match in ATTRIBUTED.finditer(body)]
+    names = [name, *SIGNED.findall(body), *attributed]
     return normalise_unicode(address or name), time, topic, own_text, message_id, names
-
-
-def names_in(body: str) -> list[str]:
-    """Return the names in signatures and in attributions of a message with its quotes."""
-    return [*SIGNED.findall(body), *(match[2] for match in ATTRIBUTED.finditer(body))]
 
 
 def sender_of(value: str) -> tuple[str, str]:

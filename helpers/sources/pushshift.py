@@ -115,8 +115,8 @@ def _uncovered(line):
     return covered.replace(">!", "").replace("!<", "") + remainder
 
 
-def _is_dump(path):
-    """Return whether a path has the name of a dump of comments."""
-    if SUBMISSIONS.match(path.name):
+def _is_dump(name):
+    """Return whether a name is of a dump of comments."""
+    if SUBMISSIONS.match(name):
         return False
-    return path.suffix in SUFFIXES or re.fullmatch(r"RC_[\d-]+", path.name)
+    return name.endswith(SUFFIXES) or re.fullmatch(r"RC_[\d-]+", name)

@@ -305,7 +305,8 @@ def _check_columns(path, needed):
 
 
 def _kind(path):
-    """Return which of KINDS a file is, None where it is none of them; Parquet is never packed."""
+    """Return which of KINDS a file is by its name, None for none; Parquet is never packed."""
+    path = Path(path)
     suffix = bare_path(path).suffix.lower()
     if suffix == ".parquet" and path != bare_path(path):
         return None

@@ -129,16 +129,13 @@ def _row(message, topic):
     author = message.sender_full_name.strip()
     if not author:
         return "broken_message"
-    time = unix_seconds(message.timestamp)
-    if time < 0:
-        return "bad_time"
     if is_bot(author):
         return "bot"
     if message.content.count("<") > MAX_TAGS:
         return "too_many_tags"
-    text = message_text(message.content)
-    names = normalise_unicode("\n".join([author, *MENTIONED.findall(message.content)]))
-    return author, time, topic, text, str(message.id), names
+    time = unix_seconds(message.timestamp)
+    names = [author, *MENTIONED.findall(message.content)]
+    return author, time, topic, message_text(message.content), str(message.id), names
 
 
 def message_text(content: str) -> str:

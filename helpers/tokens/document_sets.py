@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from ..core.artifacts import fingerprint_of, folder_lock, read_json, write_json
 from ..core.parameters import Config
 from ..core.paths import Run
-from ..corpus.joined_posts import join_posts
+from ..corpus.posts_table import join_posts
 from .batch import Samples, chunk_documents, samples_of_pieces
 from .store import TokenStore, build_store, list_topics
 from .tokenizer import Bytes, Tokenizer, load_tokenizer, prepare_text
@@ -37,7 +37,7 @@ class DocumentConfig(Config):
     Attributes
     ----------
     max_chars : most characters of a document, see
-        :func:`helpers.corpus.joined_posts.join_posts`; 0 takes each post as a document
+        :func:`helpers.corpus.posts_table.join_posts`; 0 takes each post as a document
     min_chars : fewest characters of a document; ignored where max_chars is 0
     model : the pretrained model whose tokenizer is used; "tiny" uses the run's own tokenizer
     raw_texts : whether the baselines that count characters or words read the whole texts, as they

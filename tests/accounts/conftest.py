@@ -11,7 +11,7 @@ from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.samples import MAX_TOKENS, halves
 from helpers.accounts.scoring import OWN_POSTS
 from helpers.core.paths import ROOT, Run
-from helpers.sources.demo import write_demo_csv
+from tests.factories import write_demo_csv
 
 sys.path.append(str(ROOT / "benchmarks"))
 

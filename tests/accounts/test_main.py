@@ -15,7 +15,7 @@ from helpers.accounts.answers import LINKED, PAIR_COLUMNS
 from helpers.accounts.commands import CARE
 from helpers.accounts.decisions import pseudonym_of
 from helpers.core import paths
-from helpers.sources.demo import write_demo_csv
+from tests.factories import write_demo_csv
 
 
 @pytest.fixture(autouse=True)

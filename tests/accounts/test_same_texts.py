@@ -12,7 +12,7 @@ from helpers.accounts.__main__ import main
 from helpers.accounts.decisions import find_same_texts
 from helpers.core import paths
 from helpers.corpus import collection
-from helpers.sources.demo import write_demo_csv
+from tests.factories import write_demo_csv
 
 HOSTILE = "<b>copy\u202ecat"
 

@@ -11,7 +11,7 @@ from helpers.accounts import decisions, reading, unjudged
 from helpers.accounts.__main__ import main
 from helpers.accounts.page import set_aside_record
 from helpers.core import paths
-from helpers.sources.demo import write_demo_csv
+from tests.factories import write_demo_csv
 
 COMPARED = 34  # accounts that can be compared
 REASONS = {

@@ -18,7 +18,7 @@ from helpers.accounts.reading import read_posts
 from helpers.accounts.samples import halves, samples_of, texts_of
 from helpers.accounts.scoring import OWN_POSTS
 from helpers.core import paths
-from helpers.sources.demo import write_demo_csv
+from tests.factories import write_demo_csv
 
 # first and last letter of an alphabet that the encoder does not know
 ALPHABETS = {

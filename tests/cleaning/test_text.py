@@ -1,7 +1,5 @@
 """The cleaning that all sources share."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -161,96 +159,30 @@ def test_everyday_words_and_pseudonyms_are_not_masked():
 
 def test_bots_are_told_from_people():
     for name in (
-        "Random Issue Bot",
-        "Notification Bot",
-        "triageBot",
-        "GitHub",
-        "github-actions",
-        "AutoModerator",
-        "noreply@example.org",
-        "no-reply",
-        "MAILER-DAEMON",
-        "49699333+dependabot[bot]@users.noreply.github.com",
-        "noreply@github.com",
-        "github-actions[bot]",
-        "noreply at example.org",
-        "do-not-reply.news@example.org",
-        "list-owner at example.org",
-        "list-bounces+jane=example.org@example.org",
-        "Build Bot <build@example.org>",
-        "@release_bot",
-        "Issue Bot (staging)",
-        "Bot 2",
-        "Bot for issues",
-        "Jenkins CI",
-        "jira@example.org",
-        "bugzilla-daemon@example.org",
-        "Postmaster.X1@example.org",
-        "release_bot",
-        "rustbot",
-        "list-request@example.org",
-        "RemindMeBot",
-        "Dyno",
-        "dyno#3861",
-        "MEE6",
-        "Carl-bot#1536",
-        "Dank Memer",
-        "YAGPDB.xyz",
-        "Slackbot",
-        "USLACKBOT",
-        "notification-bot",
-        "GroupHelpBot",
-        "Group Help",
-        "@appservice-irc:matrix.org",
-        "ClueBot NG",
-        "travis-ci",
-    ):
+        "Random Issue Bot|Notification Bot|triageBot|GitHub|github-actions|AutoModerator|"
+        "noreply@example.org|no-reply|MAILER-DAEMON|"
+        "49699333+dependabot[bot]@users.noreply.github.com|noreply@github.com|"
+        "github-actions[bot]|noreply at example.org|do-not-reply.news@example.org|"
+        "list-owner at example.org|list-bounces+jane=example.org@example.org|"
+        "Build Bot <build@example.org>|@release_bot|Issue Bot (staging)|Bot 2|"
+        "Bot for issues|Jenkins CI|jira@example.org|bugzilla-daemon@example.org|"
+        "Postmaster.X1@example.org|release_bot|rustbot|list-request@example.org|"
+        "RemindMeBot|Dyno|dyno#3861|MEE6|Carl-bot#1536|Dank Memer|YAGPDB.xyz|Slackbot|"
+        "USLACKBOT|notification-bot|GroupHelpBot|Group Help|@appservice-irc:matrix.org|"
+        "ClueBot NG|travis-ci"
+    ).split("|"):
         assert is_bot(name), name
     for name in (
-        "Abbott",
-        "John Talbot",
-        "Rémi Bottinelli",
-        "TALBOT",
-        "Cabot Lodge",
-        "Bothe",
-        "Robotham",
-        "Jane Doe",
-        "lean-039c5658c9",
-        "Zulima",
-        "abbot@example.org",
-        "5+jdoe@users.noreply.github.com",
-        "jdoe@users.noreply.github.com",
-        "jdoe at users.noreply.github.com",
-        "123-jdoe@users.noreply.gitlab.com",
-        "jdoe@noreply.example.org",
-        "jdoe@bot.example.org",
-        "dog-owner",
-        "Pat Home-Owner",
-        "Jira Patel",
-        "GitHub Fan",
-        "gitlab-lover",
-        "Bot Ond",
-        "Bot, Jan",
-        "Jan Bot",
-        "Yves Le Bot",
-        "Jenkins Smith",
-        "Jenkins-Smith",
-        "Jenkins, Mary",
-        "jenkins.smith@example.org",
-        "Postmaster General",
-        "Bugzilla Bob",
-        "Noreply Jones",
-        "Homu Tanaka",
-        "Cat at Home",
-        "Dyno Smith",
-        "Dyno 2",
-        "dyno@example.org",
-        "Carl",
-        "Mr Slackbot",
-        "Telegram Sam",
-        "Captchaxbot",
-        "",
-    ):
+        "Abbott|John Talbot|Rémi Bottinelli|TALBOT|Cabot Lodge|Bothe|Robotham|Jane Doe|"
+        "lean-039c5658c9|Zulima|abbot@example.org|5+jdoe@users.noreply.github.com|"
+        "jdoe@users.noreply.github.com|jdoe at users.noreply.github.com|"
+        "123-jdoe@users.noreply.gitlab.com|jdoe@noreply.example.org|jdoe@bot.example.org|"
+        "dog-owner|Pat Home-Owner|Jira Patel|GitHub Fan|gitlab-lover|Bot Ond|Bot, Jan|"
+        "Jan Bot|Yves Le Bot|Jenkins Smith|Jenkins-Smith|Jenkins, Mary|"
+        "jenkins.smith@example.org|Postmaster General|Bugzilla Bob|Noreply Jones|Homu Tanaka|"
+        "Cat at Home|Dyno Smith|Dyno 2|dyno@example.org|Carl|Mr Slackbot|Telegram Sam|"
+        "Captchaxbot|"
+    ).split("|"):
         assert not is_bot(name), name
 
 
@@ -258,18 +190,6 @@ def test_normal_text_survives_every_encoder():
     assert normalise_unicode("plain text") == "plain text"
     normalise_unicode("x\ud800\x00y").encode("utf-8")
     assert "\x00" not in normalise_unicode("x\x00y")
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["a@", "(", "<", "a.", "`a", "&", "[a](", "a at ", "u/", "@**", "-", "> ", "a at b dot "]
-    + ["<@", "<@1", "<@12345|", "[a](tg://a?", "tg://a?b", "@1234567", "<#C12345|"]
-    + ["a!", "a!b!c ", "{a}!", "...!", "+49 8", "+1 (2) 3", "tel 1 2 3 4 5 6 "],
-)
-def test_hostile_text_costs_linear_time(piece):
-    start = time.perf_counter()
-    clean_post(piece * (400_000 // len(piece)), "Jane Doe")
-    assert time.perf_counter() - start < 5  # quadratic cost would be minutes
 
 
 ADDRESS_PIECES = (

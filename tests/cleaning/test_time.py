@@ -6,6 +6,7 @@ import pytest
 
 from helpers.cleaning import email, salutations
 from helpers.cleaning import text as cleaning
+from helpers.cleaning.code_lines import without_trailers
 from helpers.corpus import personal_names
 
 HOSTILE_PIECES = ["a@", "a@a.", ".", "a.", "a.de", "a.de----", "(", "<", "[at]", "a at ", "at "]
@@ -17,6 +18,20 @@ HOSTILE_PIECES += ["a -b ", "a -b /x ", "{a", "1 ", "R.app ", "regards, a ", "a,
 HOSTILE_PIECES += ["\n-- \n", "\n\nTel:", "\nOn wrote", "\nSent from ", "\niPhone"]
 HOSTILE_PIECES += ["-----BEGIN PGP MESSAGE-----\n", "\nIn article <1@x>", "In article <1@x> "]
 HOSTILE_PIECES += ["\nJane Doe writes:", "In <a@b) writes "]
+HOSTILE_PIECES += [
+    "<!--",
+    "<div ",
+    "<p><",
+    "</b>",
+    "<code>",
+    "=E2",
+    "=3D\n",
+    "\\u2019",
+    "[quote=",
+    "â€",
+]
+HOSTILE_PIECES += ["&amp;", "Jane said:\n", "[a](", "<@1", "tg://a?b", "<#C12345|", "+49 8", "{a}!"]
+HOSTILE_PIECES += ["\n\n", "this\n\n", "this is part of ", "bug  ", "bp/a, ", "* ", "\t"]
 SMALL_CHARS = 25_000
 
 
@@ -33,6 +48,7 @@ def clean_all(text):
     cleaning.clean_post(text, "Jane Doe")
     salutations.mask_salutations(text)
     email.own_paragraphs(text)
+    without_trailers(text)
     personal_names.mask_known_names(names, {words[0] for words in names}, text)
 
 

@@ -3,8 +3,6 @@
 import gzip
 import os
 import pickle
-import subprocess
-import sys
 import zlib
 
 import duckdb
@@ -62,10 +60,6 @@ class TestRemedy:
         path = outputs / "demo" / name
         written(path.with_name("another"))
         assert remedy(path).startswith(f"delete {path.parent}; `make reproduce")
-
-    def test_a_run_without_parameters_is_made_by_its_command(self, outputs):
-        path = written(outputs / "mine" / "data_card.json")
-        assert remedy(path) == f"delete {path}; the command that made it makes it again"
 
     def test_what_is_the_users_is_looked_at(self, tmp_path, outputs):
         path = tmp_path / "posts.csv"
@@ -175,30 +169,12 @@ class TestExplain:
         )
         assert explain_error(FileError("a sentence")) == "a sentence"
 
-    def test_our_own_messages_stay_where_a_link_leads_to_the_checkout(self, tmp_path):
-        link = tmp_path / "book"
-        link.symlink_to(paths.ROOT)
-        code = (
-            f"import sys; sys.path.insert(0, {str(link)!r})\n"
-            "from helpers.core import messages, paths\n"
-            "try:\n    paths.checked_name('run', '../x')\n"
-            "except ValueError as error:\n    print(messages.explain_error(error))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
-        )
-        assert done.stdout.startswith("run '../x': use"), done.stderr
-
     def test_a_librarys_value_error_is_a_defect(self):
         assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")
         assert explain_error(raised(int, "x")).startswith(f"{DEFECT}: ValueError: invalid literal")
         assert explain_error(raised(messages.disk_full)).startswith(f"{DEFECT}: TypeError: "), (
             "a call"
         )
-
-    def test_files_that_the_system_names(self, tmp_path):
-        missing = raised(open, tmp_path / "posts.csv")
-        assert explain_error(missing).startswith(f"{tmp_path}/posts.csv is missing: look whether")
 
     @pytest.mark.parametrize("package, extra", [("plotly", "notebooks"), ("daft", "distributed")])
     def test_a_missing_package(self, package, extra):

@@ -7,7 +7,6 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
-from helpers import published as papers
 from helpers.core import paths, results
 from helpers.core.names import (
     GLOSSARY,
@@ -18,13 +17,11 @@ from helpers.core.names import (
     distinct,
     label,
     name_of,
-    short_name,
 )
 from helpers.encoders.baselines import BASELINES
 from helpers.encoders.parts import FEATURES
 from helpers.encoders.stream import PRESETS, StreamConfig
 from helpers.losses import LOSSES
-from tests.figure_texts import identifiers, long_names
 
 STORED = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
 
@@ -54,21 +51,6 @@ def test_every_baseline_and_loss_has_a_name():
     assert {*LOSSES} <= {*INSIDE}
 
 
-def test_rows_of_published_tables_have_names():
-    for paper, number, level in (
-        ("khan2021", 1, "loss"),
-        ("khan2021", 2, "model"),
-        ("khan2021", 4, "sizes"),
-        ("sawatphol2022", 2, "model"),
-        ("sawatphol2022", 1, "split"),
-    ):
-        assert set(papers.published_table(paper, number).index.get_level_values(level)) <= {
-            *NAMES,
-            "train",
-            "uniform",
-        }
-
-
 def experiment(
     loss="supcon", kind="authors", start="", max_posts=16, window="prefix", seed=0, **encoder
 ):
@@ -90,6 +72,12 @@ def experiment(
 
 
 DOCUMENT = {"post": "transformer", "join_posts": True}
+LONG_MODEL = "someone/a-very-long-name-of-a-model"
+NORMED = {"norm": "s-norm"}
+WITH_LSA = {"system": "Stream+LSA"}
+FUSION = {"system": "Fusion"}
+CONTINUED = {"max_posts": 1, "window": "random", "seed": 2, "start": "a1b2"}
+EQUAL = FUSION | {"note": "equal weights"}
 PRETRAINED = {"post": "transformer", "pooling": "mean", "features": "T", "model": "minilm"}
 
 
@@ -101,44 +89,20 @@ PRETRAINED = {"post": "transformer", "pooling": "mean", "features": "T", "model"
         (experiment(pooling="iur", features="T"), {}, "IUR T (SupCon)"),
         (experiment("topk", pooling="luar"), {}, "LUAR-pool TPS (top-k)"),
         (experiment("topk", features="TP", max_posts=8, seed=2), {}, "Stream TP (top-k)"),
-        (experiment("topk"), {"norm": "s-norm"}, "Stream TPS (top-k), s-norm"),
-        (experiment("topk"), {"system": "Stream+LSA"}, "Stream+LSA TPS (top-k)"),
-        (
-            experiment(features="T"),
-            {"system": "Fusion", "note": "equal weights"},
-            "Fusion T, equal weights",
-        ),
-        (
-            experiment("topk"),
-            {"system": "Fusion", "note": "equal weights"},
-            "Fusion TPS (top-k), equal",
-        ),
+        (experiment("topk"), NORMED, "Stream TPS (top-k), s-norm"),
+        (experiment("topk"), WITH_LSA, "Stream+LSA TPS (top-k)"),
+        (experiment(features="T"), EQUAL, "Fusion T, equal weights"),
+        (experiment("topk"), EQUAL, "Fusion TPS (top-k), equal"),
         (experiment(**PRETRAINED), {}, "MiniLM, fine-tuned"),
         (experiment("topk", **PRETRAINED), {}, "MiniLM (top-k)"),
         (experiment(**PRETRAINED | {"features": "TPS"}), {}, "MiniLM TPS, fine-tuned"),
-        (experiment(**PRETRAINED), {"norm": "s-norm"}, "MiniLM, s-norm"),
-        (experiment(**PRETRAINED), {"system": "Fusion"}, "Fusion MiniLM"),
-        (experiment(**PRETRAINED), {"system": "Stream+LSA"}, "MiniLM+LSA"),
-        (
-            experiment("arcface", pooling="iur", features="TP"),
-            {"system": "Stream+LSA"},
-            "IUR+LSA TP",
-        ),
-        (
-            experiment("arcface", pooling="iur", features="TP"),
-            {"system": "Fusion"},
-            "Fusion IUR TP",
-        ),
-        (
-            experiment("modified_contrastive", "pairs", max_posts=1, **DOCUMENT),
-            {},
-            "Transformer (mod-contr.)",
-        ),
-        (
-            experiment("mll", **DOCUMENT | {"model": "someone/a-very-long-name-of-a-model"}),
-            {},
-            "a-very-long-name-of-a-… (CE)",
-        ),
+        (experiment(**PRETRAINED), NORMED, "MiniLM, s-norm"),
+        (experiment(**PRETRAINED), FUSION, "Fusion MiniLM"),
+        (experiment(**PRETRAINED), WITH_LSA, "MiniLM+LSA"),
+        (experiment("arcface", pooling="iur", features="TP"), WITH_LSA, "IUR+LSA TP"),
+        (experiment("arcface", pooling="iur", features="TP"), FUSION, "Fusion IUR TP"),
+        (experiment("modified_contrastive", **DOCUMENT), {}, "Transformer (mod-contr.)"),
+        (experiment("mll", **DOCUMENT, model=LONG_MODEL), {}, "a-very-long-name-of-a-… (CE)"),
     ],
 )
 def test_the_name_of_an_experiment(config, options, name):
@@ -147,12 +111,7 @@ def test_the_name_of_an_experiment(config, options, name):
 
 def test_every_config_has_a_short_name():
     """Each preset with each loss and feature: alone, s-normed, in either fusion."""
-    ways = [
-        {},
-        {"norm": "s-norm"},
-        {"system": "Stream+LSA"},
-        {"system": "Fusion", "note": "equal weights"},
-    ]
+    ways = [{}, NORMED, WITH_LSA, EQUAL]
     for preset, loss, features, way in itertools.product(PRESETS.values(), LOSSES, FEATURES, ways):
         encoder = StreamConfig(
             **preset | {"features": "T" if preset.get("join_posts") else features}
@@ -160,14 +119,6 @@ def test_every_config_has_a_short_name():
         config = experiment(loss)
         config.encoder = encoder
         assert len(name_of(config, **way)) <= MAX_LETTERS, name_of(config, **way)
-
-
-def test_the_parts_of_a_name():
-    assert short_name("TF-IDF subword", norm="s-norm") == "TF-IDF subword, s-norm"
-    assert short_name("LSA-WCCN", note="topic erased") == "LSA-WCCN, topic erased"
-    assert short_name("MiniLM SupCon, PxK", note="topic erased") == "MiniLM SupCon, PxK, erased"
-    assert short_name("Fusion", "TPS", "topk") == "Fusion TPS (top-k)"
-    assert short_name("Fusion", "T", note="equal weights") == "Fusion T, equal weights"
 
 
 @pytest.mark.parametrize(
@@ -179,15 +130,7 @@ def test_the_parts_of_a_name():
             "supervised contrastive loss (SupCon); samples of up to 16 posts",
         ),
         (
-            experiment(
-                "topk",
-                features="TP",
-                time="continuous",
-                max_posts=1,
-                window="random",
-                seed=2,
-                start="a1b2",
-            ),
+            experiment("topk", features="TP", time="continuous", **CONTINUED),
             "Stream TP (top-k): convolutions over tokens, attention over posts; text and hour; "
             "time as sines and cosines; top-k loss; single posts; random windows of tokens; "
             "seed 2; continued from another training",
@@ -226,32 +169,8 @@ def test_every_stored_result_has_a_name_of_today(path):
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.parent.name)
 def test_no_two_stored_rows_have_one_name(path):
-    said = [
-        "label",
-        "training_authors",
-        "base",
-        "protocol",
-        "split",
-        "max_tokens",
-        "sample_size",
-        "metric",
-        "seed",
-    ]
+    said = "label training_authors base protocol split max_tokens sample_size metric seed".split()
     assert not results.read_results(path).duplicated(said).any()
-
-
-def test_an_identifier_is_seen():
-    assert identifiers("supcon is best, tfidf_word (khan2021)") == [
-        "supcon",
-        "tfidf_word",
-        "khan2021",
-    ]
-    assert not identifiers("Stream TPS (top-k), Fusion T, SupCon + blind ARR and TF-IDF")
-
-
-def test_a_long_name_is_seen():
-    bar = {"type": "bar", "name": "test", "y": ["Fusion T", "everything, with stream, text + hour"]}
-    assert long_names({"data": [bar, {"name": "a" * 29}]}) == ["a" * 29, bar["y"][1]]
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,6 @@ class TestPaths:
         with pytest.raises(ValueError, match="model .*: use letters, digits"):
             checked_name("model", name)
 
-    def test_a_good_name_is_as_it_was(self):
-        assert checked_name("model", "TPS-supcon_1.5") == "TPS-supcon_1.5"
-
     def test_a_run_is_below_the_outputs_and_naming_it_makes_nothing(self, tmp_path, monkeypatch):
         monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
         monkeypatch.chdir("/")
@@ -74,14 +71,3 @@ class TestPaths:
         assert paths._checkout(Path("/lib/site-packages/authorbook")) is None
         assert paths.ROOT == Path(__file__).parents[2]
         paths.check_checkout()
-
-    def test_a_path_in_the_checkout_is_shown_from_there(self, tmp_path):
-        assert paths.display_path(paths.ROOT / "data" / "x.csv") == "data/x.csv"
-        assert paths.display_path(tmp_path) == str(tmp_path)
-
-    def test_a_users_path(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("HOME", str(tmp_path))
-        monkeypatch.chdir(tmp_path)
-        assert paths.resolve("data/x.csv") == paths.ROOT / "data" / "x.csv"
-        assert paths.resolve(tmp_path / "x") == tmp_path / "x"
-        assert paths.resolve("~/x") == tmp_path / "x"

@@ -3,7 +3,6 @@
 import os
 
 import nbformat
-import papermill
 import pytest
 
 from helpers.core import progress
@@ -62,28 +61,3 @@ def test_a_stage_draws_no_bar_into_its_notebook_and_leaves_no_file(toy, seen, mo
     assert output.text.startswith(f"{stage.progress_file} training 0/4, ? left")
     files = sorted(path.name for path in stage.output.parent.glob("[!.]*"))
     assert files == ["01_a.ipynb", "01_a.ipynb.sha256", "01_a.json"]
-
-
-def test_a_bar_in_a_notebook_is_text_like_any_other_and_leaves_nothing_where_it_is_short(
-    tmp_path, seen, monkeypatch
-):
-    monkeypatch.delenv(progress.PLACE, raising=False)
-    lines = [
-        "import time",
-        "from helpers.core import progress",
-        "progress.SECONDS_BEFORE_BAR = 0.1",
-        "list(progress.progress_bar(range(3)))",
-        "for _ in progress.progress_bar(range(2), desc='training', mininterval=0):",
-        "    time.sleep(0.2)",
-        "import warnings",
-        "warnings.warn('IProgress not found. Please update jupyter and ipywidgets.')",
-        "print('done')",
-    ]
-    path = tmp_path / "bars.ipynb"
-    notebook(path, "\n".join(lines))
-    book = papermill.execute_notebook(path, None, progress_bar=False, kernel_name="python3")
-    outputs = [output for cell in book.cells for output in cell.outputs]
-    assert {output.name for output in outputs} == {"stdout"}
-    text = "".join("".join(output.text) for output in outputs)
-    assert text.count("training: ") >= 1 and text.endswith("done\n")
-    assert "3/3" not in text

@@ -10,7 +10,6 @@ from importlib.util import resolve_name
 import pytest
 
 from helpers.core import paths
-from helpers.core.rooms import front_door
 
 HELPERS = paths.ROOT / "helpers"
 ROOMS = [
@@ -46,12 +45,6 @@ def test_a_name_is_imported_at_its_first_use():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:2] == ["set()", "False mrr"]
-
-
-def test_a_door_leads_to_modules_of_other_rooms():
-    find, names = front_door("helpers.runs", {"..core.names": ["label"], ".summary": ["styled"]})
-    assert find("label")("tfidf_word") == "TF-IDF word"
-    assert {"label", "styled", "__name__"} <= set(names())
 
 
 def test_modules_import_each_other_directly():

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from helpers.corpus.joined_posts import join_posts
+from helpers.corpus.posts_table import join_posts
 from tests.factories import read_posts
 
 
@@ -58,46 +58,6 @@ def test_it_joins(tmp_path, write_posts, seed, max_chars, min_chars):
     assert characters + lost == sum(len(row[3]) for row in rows)
 
 
-def test_by_hand(tmp_path, write_posts):
-    rows = [
-        ("a", 1, "x", "1234"),
-        ("a", 2, "y", "other"),
-        ("a", 3, "x", "678901"),
-        ("a", 9, "x", "no"),
-        ("b", 4, "x", "0" * 25),
-        ("b", 5, "x", "short"),
-        ("c", 1, "x", "so"),
-    ]
-    report = join_posts(write_posts(rows), tmp_path / "out.parquet", max_chars=10, min_chars=3)
-    # a starts "no" at 4 + 1 + 6 + 1 = 12: the second document; b's second post starts at 26
-    assert read_posts(tmp_path / "out.parquet") == [
-        ("a", 1, "x", "1234\n67890"),
-        ("a", 2, "y", "other"),
-        ("b", 4, "x", "0" * 10),
-        ("b", 5, "x", "short"),
-    ]
-    del report["fingerprint"]
-    assert report == {
-        "max_chars": 10,
-        "min_chars": 3,
-        "documents": 4,
-        "authors": 2,
-        "topics": 2,
-        "posts_used": 5,
-        "posts_in_short_documents": 2,
-        "characters_used": 29,
-        "characters_in_short_documents": 4,
-        "characters_cut": 16,
-        "documents_cut": 2,
-    }
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "out.parquet",
-        "out.parquet.json",
-        "out.parquet.sha256",
-        "posts.parquet",
-    ]
-
-
 def test_a_second_run_writes_nothing_and_other_limits_do(tmp_path, write_posts):
     path, out = write_posts(made(0)), tmp_path / "out.parquet"
     first = join_posts(path, out, max_chars=100, min_chars=30)
@@ -107,13 +67,3 @@ def test_a_second_run_writes_nothing_and_other_limits_do(tmp_path, write_posts):
         and out.stat().st_mtime_ns == before
     )
     assert join_posts(path, out, max_chars=100, min_chars=31)["fingerprint"] != first["fingerprint"]
-
-
-def test_what_cannot_be_joined_is_refused(tmp_path, write_posts):
-    path = write_posts(made(0))
-    for max_chars, min_chars in ((10, 0), (10, 11)):
-        with pytest.raises(ValueError, match=rf"min_chars \({min_chars}\)"):
-            join_posts(path, tmp_path / "out.parquet", max_chars=max_chars, min_chars=min_chars)
-    with pytest.raises(ValueError, match="no author has 9999 characters in a topic"):
-        join_posts(path, tmp_path / "out.parquet", max_chars=9999, min_chars=9999)
-    assert [file.name for file in tmp_path.iterdir()] == ["posts.parquet"]

@@ -58,23 +58,6 @@ def test_few_rows_are_dropped_in_silence(tmp_path, capsys, count):
     assert said.count("\n") == count - 5 and said.startswith(line * (count - 5))
 
 
-def test_other_reasons_are_said_in_the_words_of_the_data_card(tmp_path, capsys):
-    frame = pd.concat([rows(40), rows(40)]).reset_index(drop=True)
-    frame.loc[:9, "author"] = ""
-    frame.loc[10:20, "text"] = "short"
-    _, said = collected(tmp_path / "p.csv", capsys, frame)
-    lines = said.splitlines()
-    assert lines[0].startswith("19 of 80 rows were dropped: exact copies of an earlier post.")
-    assert "Column 'author' was read for the author; name another one" in lines[1]
-    assert "11 of 80 rows were dropped: posts shorter than" in lines[2] and len(lines) == 3
-
-
-def test_nothing_left_says_the_same(tmp_path, capsys):
-    frame = rows().assign(date="13.02.2024 10:00")
-    with pytest.raises(ValueError, match="nothing is left of 100 .*'date' cannot be read.*13.02"):
-        collected(tmp_path / "p.csv", capsys, frame)
-
-
 def test_times_that_are_all_missing_say_how_to_go_without(tmp_path, capsys):
     with pytest.raises(ValueError, match="'date' has no time there.*--time <column>.*--time none"):
         collected(tmp_path / "p.csv", capsys, rows().assign(date=""))
@@ -126,13 +109,6 @@ def test_a_cut_file_is_said_however_small_the_counted_loss(tmp_path, capsys):
 def test_a_file_without_posts_is_said_in_plain_words(tmp_path, capsys):
     with pytest.raises(ValueError, match="^p.csv holds no posts: .* and not a header alone"):
         collected(tmp_path / "p.csv", capsys, rows(0))
-
-
-def test_even_one_name_for_nobody_is_said(tmp_path, capsys):
-    frame = rows()
-    frame.loc[0, "author"] = "None"
-    card, said = collected(tmp_path / "p.csv", capsys, frame)
-    assert card["dropped_placeholder_author"] == 1 and '1 of "None"' in said
 
 
 def test_names_that_count_as_one_are_said(tmp_path, capsys):

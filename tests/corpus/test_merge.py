@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.corpus import merge as merge_module
-from helpers.corpus.collection import PART, CollectConfig
+from helpers.corpus.collection import PART
 from helpers.corpus.merge import NORMAL, MergeSettings, merge, minhash, open_tables, run_step
 from helpers.corpus.posts_table import open_database
 
@@ -104,52 +104,12 @@ def variants(seed, texts=60, words=40, vocabulary=400):
     return out
 
 
-def test_normal_text_is_what_python_makes_of_it():
-    texts = [
-        "  Two\twords ",
-        "a\u00a0b\u2003c\u3000d",
-        "x\n\n\r\ny\x0b\x0cz\x85",
-        "MiXed Étude",
-        "",
-        "\x1c a \x1f",
-    ]
-    connection = duckdb.connect()
-    connection.register("frame", pd.DataFrame({"n": range(len(texts)), "text": texts}))
-    found = connection.execute(f"SELECT {NORMAL} FROM frame ORDER BY n").fetchall()
-    assert [row[0] for row in found] == [" ".join(text.lower().split()) for text in texts]
-
-
 def hashed(connection, texts):
     """The hashes of the runs of SHINGLE words of each text, an Arrow list each."""
     words = [text.split() for text in texts]
     connection.register("frame", pd.DataFrame({"n": range(len(texts)), "words": words}))
     query = "SELECT shingles(words) AS hashes FROM frame ORDER BY n"
     return connection.sql(query).to_arrow_table().column("hashes").combine_chunks()
-
-
-def test_equal_runs_of_words_have_equal_hashes_and_others_do_not(macros):
-    texts, seen = ["", "one", "one two", *variants(1, 30), "déjà vu encore"], {}
-    for text, hashes in zip(texts, hashed(macros, texts).to_pylist(), strict=True):
-        words = text.split()
-        runs = [" ".join(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1)]
-        assert len(hashes) == len(runs)
-        assert all(seen.setdefault(run, value) == value for run, value in zip(runs, hashes))
-    assert len(set(seen.values())) == len(seen) > 100
-
-
-def test_jaccard_is_exact(macros):
-    texts = variants(2)
-    rng = random.Random(2)
-    pairs = [(rng.randrange(len(texts)),) * 2 for _ in range(5)]
-    pairs += [(i, j) for i in range(len(texts)) for j in range(max(0, i - 3), i)]
-    pairs = [pair for pair in pairs if min(len(texts[n].split()) for n in pair) >= SHINGLE]
-    left, right = ([texts[pair[side]] for pair in pairs] for side in (0, 1))
-    columns = {"n": range(len(pairs)), "a": hashed(macros, left), "b": hashed(macros, right)}
-    macros.register("compared", pa.table(columns))
-    found = macros.sql("SELECT jaccard(a, b) FROM compared ORDER BY n").fetchnumpy()
-    assert next(iter(found.values())) == pytest.approx(
-        [true_jaccard(a, b) for a, b in zip(left, right)], abs=1e-12
-    )
 
 
 def test_minhash_estimates_jaccard(macros):
@@ -202,12 +162,6 @@ def test_near_handles_a_form_letter_sent_a_thousand_times(tables):
     letter = "this is the monthly reminder of the list that you are on as of today"
     texts = [f"dear member {i} {letter}" for i in range(1000)]
     assert near_copies(tables(texts, near_duplicate=0.6)) == set(range(1, 1000))
-
-
-@pytest.mark.parametrize("similarity", [-1, 1.01, float("nan")])
-def test_an_impossible_similarity_is_refused_before_any_work(similarity):
-    with pytest.raises(ValueError, match="'near_duplicate' is "):
-        CollectConfig.of({"source": "demo", "near_duplicate": similarity})
 
 
 @settings(max_examples=200, deadline=None)
@@ -276,27 +230,6 @@ def test_signatures_follow_the_rule(seed, crowd, tables):
     made.execute(f"SET VARIABLE authors_each = {crowd}")
     expected = find_slowly(texts, authors, crowd)
     assert signature_words(made) == expected and sum(map(bool, expected)) > 50
-
-
-def test_names_go_and_style_stays(tables):
-    rng = random.Random(0)
-    texts, authors = [], []
-    for author in ("ann", "bob", "cy", "dee"):
-        for _ in range(40):
-            body = " ".join(f"w{rng.randrange(200)}" for _ in range(8))
-            texts.append(
-                f"{body} thanks! best wishes, {author} smith"
-                if author < "cy"
-                else f"{body} thanks!"
-            )
-            authors.append(author)
-    made = tables(texts, authors)
-    signature_words(made)
-    run_step(made, "shortened")
-    rows = made.execute("SELECT text FROM left_posts ORDER BY time").fetchall()
-    left = [text for (text,) in rows]
-    assert not any(author in text for author, text in zip(authors, left, strict=True))
-    assert all("thanks!" in text for text in left[80:])
 
 
 def test_one_person_with_several_addresses_is_found_in_a_large_corpus(tables):

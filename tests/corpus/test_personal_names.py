@@ -1,10 +1,8 @@
 """The names that a corpus knows, in its texts."""
 
-import time
 from collections import Counter
 
 import duckdb
-import pytest
 
 from helpers.corpus import personal_names
 from tests.factories import posts_table
@@ -13,26 +11,14 @@ from tests.factories import posts_table
 def known(tmp_path, texts, people, heard=(), parts=1):
     rows = [("a", i, "t", text) for i, text in enumerate([*texts] + 20 * ["Jane Doe"])]
     paths = [posts_table(tmp_path / f"{part}.parquet", rows[part::parts]) for part in range(parts)]
-    heard = Counter(heard)
-    listed = personal_names.words_of_names(people, heard)
-    words = sorted(set().union(*listed.values()))
     with duckdb.connect() as connection:
-        used = personal_names.count_letter_case(connection, words, paths)
-    masked = personal_names.names_to_mask(listed, heard, used)
+        masked = personal_names.names_to_mask(connection, people, Counter(heard), paths)
     first_words = {words[0] for words in masked}
     return [personal_names.mask_known_names(masked, first_words, text) for text in texts]
 
 
 def test_names_of_a_corpus_are_masked_and_words_are_not(tmp_path):
-    people = [
-        "Jane Doe",
-        "Will Hope",
-        "Mark Lean",
-        "Ann B. Lee",
-        "rust_fan",
-        "q@doe.example",
-        "Python Fan",
-    ]
+    people = "Jane Doe|Will Hope|Mark Lean|Ann B. Lee|rust_fan|q@doe.example|Python Fan".split("|")
     pairs = {
         "I asked Jane, and JANE DOE told me": "I asked @user, and @user told me",
         "as jane doe wrote, Doe's idea": "as @user wrote, @user's idea",
@@ -115,27 +101,3 @@ def test_words_of_organisations_and_months_identify_nobody():
     people = {"Mark April Doe", "School of Biological Sciences", "rust_fan", "Lone", "a@b.org"}
     words = personal_names.identifying_words(people, Counter({"Bob": 1}))
     assert words == {"mark", "doe"}
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "Doe ",
-        "Doe(",
-        "a",
-        "Hi Jane and ",
-        "\n\nJane",
-        "\n\nJane\nPS",
-        "Jane-",
-        "thanks ",
-        "+1 555 ",
-        "555-",
-        "tel 1",
-    ],
-)
-def test_hostile_texts_cost_linear_time(piece):
-    text = piece * (400_000 // len(piece))
-    names = {("doe",): False, ("doe", "doe"): True}
-    start = time.perf_counter()
-    personal_names.mask_known_names(names, {words[0] for words in names}, text)
-    assert time.perf_counter() - start < 5  # quadratic cost would be minutes

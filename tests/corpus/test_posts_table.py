@@ -10,8 +10,7 @@ import pytest
 from helpers.core import paths
 from helpers.corpus import posts_table
 from helpers.corpus.collection import CollectConfig, collect
-from helpers.corpus.joined_posts import join_posts
-from helpers.corpus.posts_table import Selection, open_database, select_posts
+from helpers.corpus.posts_table import Selection, join_posts, open_database, select_posts
 from helpers.splits.assignment import make_split
 from helpers.splits.audit import audit_split
 from helpers.splits.by_time import TimeSplit

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from backports import zstd
 
-from helpers.cleaning.authors import names_folder
 from helpers.core import paths
 from helpers.corpus import collection as corpus
 from helpers.corpus.collection import CollectConfig, collect, parts_folder
@@ -26,6 +25,7 @@ from helpers.splits.assignment import make_split
 from helpers.splits.by_author import AuthorSplit
 from helpers.tokens.store import build_store, list_topics
 from helpers.tokens.tokenizer import prepare_text
+from tests.factories import write_lines
 
 NAMES = [
     "Xanthippe Quillfeather",
@@ -50,8 +50,6 @@ LETTERS = [
     "{words}, says {shouted}; {words}. {name} ({address})",
     "{words}, see {at_address}\n\n{own}, {own_at_address}",
 ]
-LOWERED = "{words}, and {lowered} agrees; {words}. {lowered} ({address})"
-WITH_HANDLE = "{words}, and {handle} agrees; {words}"
 
 
 def address_of(name):
@@ -296,21 +294,6 @@ def test_no_name_or_address_is_in_the_outputs(archive, tmp_path, outputs):
     assert not list(parts_folder(run).glob("*.words")), "they are counted again in no time"
 
 
-@pytest.mark.parametrize(
-    "archive, letter",
-    [
-        (table, LOWERED),
-        pytest.param(
-            pushshift, WITH_HANDLE, marks=pytest.mark.xfail(reason="only u/name is a user's name")
-        ),
-    ],
-)
-def test_names_that_look_like_words_are_masked_too(archive, letter, tmp_path, outputs, monkeypatch):
-    monkeypatch.setitem(globals(), "LETTERS", [*LETTERS, letter])
-    collect(paths.Run("shared"), config_of(archive, tmp_path / "in"))
-    not_in_outputs(outputs, secrets_of(archive))
-
-
 @pytest.mark.parametrize("engine", ["duckdb", "daft"])
 def test_no_name_is_in_the_folder_of_the_run_while_it_is_made(
     engine, tmp_path, outputs, monkeypatch
@@ -339,6 +322,18 @@ def test_no_name_is_in_the_folder_of_the_run_while_it_is_made(
     assert set(searches) == set(places)
 
 
+def collected(folder, rows, **settings):
+    """The posts table of some rows of (author, topic, text)."""
+    names = ["author", "topic", "text"]
+    records = [dict(zip(names, row)) | {"time": TIME} for row in rows]
+    config = CollectConfig(
+        source="table", location=str(write_lines(folder / "a.jsonl", records)), **settings
+    )
+    run = paths.Run("made")
+    collect(run, config)
+    return pq.read_table(run.folder / "posts.parquet").to_pandas()
+
+
 def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
     nicks = ["sunny", "JaneDoe", "jane_x", "7jane", "Наталья", "李小龙", "99problems", "jane.doe"]
     nicks += ["mary-ann7", "c++guru", "x_Dr4gon_x"]
@@ -355,16 +350,8 @@ def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
     said += [(nick, f"something of {number} words") for number, nick in enumerate(nicks)]
     repeated = "something longer that others repeat, with the name of who said it first before it"
     said += [("sunny", repeated), ("bridge", f"<sunny> {repeated}")]
-    rows = [
-        {"author": author, "time": TIME, "topic": "DM with jane_x", "text": text}
-        for author, text in said
-    ]
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "a.jsonl").write_text(lines_of(rows))
-    config = CollectConfig(source="table", location=[str(folder)])
-    collect(paths.Run("nicks"), config)
-    posts = pq.read_table(outputs / "nicks" / "posts.parquet").to_pandas()
+    rows = [(author, "DM with jane_x", text) for author, text in said]
+    posts = collected(tmp_path, rows)
     assert set(posts.topic) == {"DM with @user"}
     assert (posts.text == repeated).any(), "who was repeated keeps the post"
     assert len(posts) == len(rows) - 1
@@ -377,10 +364,7 @@ def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
         "then @user's note (@user, @user) by @user and @user-san, @user.",
         texts[-1],
     }
-
-    collect(paths.Run("named"), config.model_copy(update={"pseudonymise": False}))
-    named = pq.read_table(outputs / "named" / "posts.parquet").to_pandas()
-    assert set(named.topic) == {"DM with jane_x"}
+    assert set(collected(tmp_path, rows, pseudonymise=False).topic) == {"DM with jane_x"}
 
 
 def test_topics_hold_no_names_with_pseudonyms(tmp_path, outputs):
@@ -392,20 +376,8 @@ def test_topics_hold_no_names_with_pseudonyms(tmp_path, outputs):
         "tea",
     ]
     names = ["Zoë Öttinger", "Jane_Roe42", "KarlHeinzBrumm", "Ann", "Bob"]
-    rows = [
-        {
-            "author": name,
-            "time": TIME,
-            "topic": topic,
-            "text": f"something that karlheinzbrumm says to {number}",
-        }
-        for number, (name, topic) in enumerate(zip(names, topics))
-    ]
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "a.jsonl").write_text(lines_of(rows))
-    collect(paths.Run("rooms"), CollectConfig(source="table", location=[str(folder)]))
-    posts = pq.read_table(outputs / "rooms" / "posts.parquet").to_pandas()
+    texts = [f"something that karlheinzbrumm says to {number}" for number in range(5)]
+    posts = collected(tmp_path, zip(names, topics, texts))
     assert set(posts.topic) == {"DM: @user", "dm-@user", "#@user", "mail to @email", "tea"}
     assert posts.text.str.startswith("something that @user says").all()
 
@@ -422,15 +394,8 @@ def test_topics_hold_no_names_with_pseudonyms(tmp_path, outputs):
 )
 def test_names_within_other_words_of_an_author_are_masked(tmp_path, outputs, author, name):
     texts = [f"I think {name} explained this well, number {number}" for number in range(4)]
-    rows = [
-        {"author": "ann", "time": TIME, "topic": f"DM with {name}", "text": text} for text in texts
-    ]
-    rows.append({"author": author, "time": TIME, "topic": "tea", "text": "so I said this much"})
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "a.jsonl").write_text(lines_of(rows))
-    collect(paths.Run("forms"), CollectConfig(source="table", location=[str(folder)]))
-    posts = pq.read_table(outputs / "forms" / "posts.parquet").to_pandas()
+    rows = [("ann", f"DM with {name}", text) for text in texts]
+    posts = collected(tmp_path, [*rows, (author, "tea", "so I said this much")])
     held = [*posts.text, *posts.topic]
     assert not any(word in text for text in held for word in name.split())
 
@@ -447,14 +412,3 @@ def test_parts_that_are_gone_leave_no_names(tmp_path, outputs):
     more.unlink()
     collect(run, config)
     assert not found_in(outputs, ["Zoe Gone"])
-
-
-def test_one_table_of_names_whoever_gives_the_key(tmp_path, outputs, monkeypatch):
-    """Authors who keep their names have theirs there too: one way for all."""
-    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "5a" * 32)
-    config = config_of(table, tmp_path / "in")
-    collect(paths.Run("keyed"), config)
-    not_in_outputs(outputs, secrets_of(table))
-    collect(paths.Run("plain"), config.model_copy(update={"pseudonymise": False}))
-    assert sorted(path.name for path in names_folder().iterdir()) == ["keyed", "plain"]
-    assert not (outputs / ".pseudonym_key").exists()

@@ -84,14 +84,3 @@ def test_statistics_are_those_of_table_8(tmp_path):
         "topics_per_author": 1.5,
         "active_months": 1.5,
     }
-
-
-@pytest.mark.parametrize(
-    "settings", [{"start": "2020-13-45"}, {"end": "tomorrow"}, {"start": "2020"}]
-)
-def test_a_bad_date_is_an_error_before_any_work(settings):
-    with pytest.raises(
-        ValueError, match="selection: '(start|end)' is '(2020-13-45|tomorrow|2020)'"
-    ):
-        Selection.of(settings, "selection")
-    assert Selection(start="20200229").start == "2020-02-29" and Selection().start == ""

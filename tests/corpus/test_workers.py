@@ -4,7 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from helpers.core import paths
@@ -21,34 +20,6 @@ def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
         for engine in ("duckdb", "daft")
     ]
     assert cards[0] == cards[1]
-
-
-@pytest.mark.parametrize("engine", ["duckdb", "daft"])
-def test_names_are_counted_by_workers(tmp_path, monkeypatch, engine):
-    """A name that a file writes as a word is masked only if it is capitalised, whoever counts."""
-    if engine == "daft":
-        pytest.importorskip("daft")
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)
-    (tmp_path / "in").mkdir()
-    for number, name in enumerate(["Jane Gravel", "Ann Quill", "Tim Brook"]):
-        lines = [
-            f"{name},{1_600_000_000 + post},x,"
-            f"told {post} and {number} to Jane and to Quill ; a gravel or the brook"
-            for post in range(30)
-        ]
-        (tmp_path / "in" / f"{number}.csv").write_text(
-            "\n".join(["author,time,topic,text", *lines])
-        )
-    run, plain = paths.Run("named"), {"near_duplicate": 0, "strip_signatures": False}
-    config = CollectConfig(source="table", location=[str(tmp_path / "in")], **plain)
-    card = collect(run, config, workers=2, engine=engine)
-    texts = pq.read_table(run.folder / "posts.parquet")["text"].to_pylist()
-    assert card["names_masked"] == len(texts) == 90
-    assert all(
-        "a gravel or the brook" in text and not {"Jane", "Quill"} & {*text.split()}
-        for text in texts
-    )
 
 
 def refuse(number):

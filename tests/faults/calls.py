@@ -14,13 +14,13 @@ from helpers.core.paths import Run
 from helpers.corpus.collection import CollectConfig, collect
 from helpers.encoders.stream import stream_config
 from helpers.losses import LossConfig
-from helpers.sources.demo import write_demo_csv
 from helpers.splits import RULES
 from helpers.splits.assignment import make_split
 from helpers.tokens import tokenizer
 from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store, list_topics
 from helpers.training.experiment import Experiment, TrainingConfig, run_experiment
+from tests.factories import write_demo_csv
 from tests.faults.hook.sitecustomize import Faults
 
 ENCODER = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16}

@@ -1,90 +1,43 @@
 """Any one artifact is deleted or cut: the same command ends as if nothing had happened.
 
 The run has four small notebooks that make files and results through the functions of the library.
-`make test` breaks some of what it made, `make torture` everything, and one file of each kind of the
-run for a small file of own posts, ``params/template``.
+`make test` breaks some of what it made, `make torture` everything.
 """
 
-import json
-import os
-import re
-import shutil
-
-import pandas as pd
 import pytest
 
 from helpers.core import paths
 from helpers.runs.__main__ import main
 from helpers.runs.stages import read_stages
-from helpers.sources.demo import write_demo_csv
+from tests.faults import comparison
 from tests.toy_runs import notebook, use_no_processes
 
 IMPORTS = """
-from helpers.core import paths, results
-from helpers.corpus.collection import CollectConfig, collect
-from helpers.corpus.joined_posts import join_posts
-from helpers.encoders.stream import stream_config
-from helpers.evaluation.verification import write_records
-from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
-from helpers.losses import LossConfig
+from helpers.core import paths
+from helpers.corpus.posts_table import join_posts
 from helpers.runs.stages import ensure
-from helpers.splits import TimeSplit
-from helpers.splits.assignment import make_split
-from helpers.tokens.samplers import AuthorSampler
-from helpers.tokens.store import build_store, list_topics, open_store
-from helpers.tokens.tokenizer import load_tokenizer, prepare_text
-from helpers.training.experiment import Experiment, TrainingConfig, load_trained, run_experiment
+from tests.faults import calls
 
 files = paths.Run(run)
 """
-COLLECT = """
-config = CollectConfig(source="demo", options={"authors": 30, "posts": 900, "seed": 3})
-collect(files, config, workers=1)
-rule = TimeSplit(
-    train_until=0.6, dev_until=0.8, heldout=0.3, min_posts=6, eval_posts=8, seed=0
-)
-make_split(files.folder / "posts.parquet", files.posts, rule)
-"""
 TOKENS = """
 ensure(run, "01_collect", files.posts / "split.json")
-train = files.posts / "train.parquet"
-words = prepare_text(files.tokenizer, "sentencepiece", 400, train)
-encoding = (words.encode, list_topics(train), words.fingerprint, words.vocabulary)
-for split in ("train", "dev", "test"):
-    build_store(files.posts / f"{split}.parquet", files.tokens / split, *encoding)
+calls.tokens(files)
 """
 TRAIN = """
-ensure(run, "02_tokens", files.tokens / "test/store.json")
-network = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16}
-experiment = Experiment(
-    encoder=stream_config(features="TP", **network),
-    loss=LossConfig(name="supcon"),
-    sampler=AuthorSampler(
-        authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=8
-    ),
-    training=TrainingConfig(steps=6, lr=0.003, eval_every=2),
-)
-stores = [open_store(files.tokens / split) for split in ("train", "dev")]
-run_experiment(experiment, *stores, files.models, "TP-tiny")
+ensure(run, "02_tokens", files.tokens / "dev/store.json")
+calls.training(files)
 """
-RANK = """
-ensure(run, "03_train", files.models / "TP-tiny/training.json")
-test = open_store(files.tokens / "test")
-trained = load_trained(files.models / "TP-tiny", test)
-trials = ranking_trials(test, 4)
-metrics, ranks = evaluate_ranking(trained.encoder, trials, 8)
-for model, base in (("TP-tiny", ""), ("TP-tiny", "none")):
-    results.record(
-        files, metrics, model=model, base=base, protocol="ranking", split="test",
-        data=test.meta["fingerprint"], **trained.about,
-    )
+JOIN = """
+ensure(run, "01_collect", files.posts / "split.json")
 join_posts(files.posts / "test.parquet", files.folder / "documents/test.parquet", min_chars=100)
-answers = (1 / ranks).rename_axis("id").rename("value").reset_index()
-write_records(files.folder / "answers/ranks.jsonl", answers)
 """
-CELLS = {"01_collect": COLLECT, "02_tokens": TOKENS, "03_train": TRAIN, "04_rank": RANK}
-MEASURED = re.compile("seconds|checksum|sha256")  # keys with other values in an equal run
-LEFT_OUT = "."  # hidden files
+CELLS = {
+    "01_collect": "calls.splits(files)",
+    "02_tokens": TOKENS,
+    "03_train": TRAIN,
+    "04_join": JOIN,
+}
 QUICK = {
     "data_card.json": "cut",
     "posts/train.parquet": "deleted",
@@ -120,7 +73,7 @@ def finished_toy_run(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         use_toy_project(patch, folder)
         assert main(["toy"]) == 0
-    return folder, contents(folder / "outputs/toy")
+    return folder, comparison.contents(folder / "outputs/toy")
 
 
 @pytest.fixture
@@ -129,30 +82,6 @@ def toy_run(finished_toy_run, monkeypatch):
     folder, made = finished_toy_run
     use_toy_project(monkeypatch, folder)
     return folder / "outputs/toy", made
-
-
-def contents(folder):
-    """File -> what is equal in two equal runs."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    visible = [path for path in files if not path.name.startswith(LEFT_OUT)]
-    return {path.relative_to(folder).as_posix(): shared(path) for path in visible}
-
-
-def shared(path):
-    """The content of a file without what is measured."""
-    if path.suffix == ".json":
-        value = json.loads(path.read_text())
-        if "made" in value:
-            return sorted(value["made"])
-        for row in value.get("history", []):
-            del row["seconds"]
-        return {key: value[key] for key in value if not MEASURED.search(key)}
-    if path.suffix == ".csv":
-        table = pd.read_csv(path, dtype=str).drop(columns="seconds")
-        return table.sort_values([*table]).to_csv(index=False)
-    if path.suffix == ".html":
-        return re.sub(r'<details class="time">.*?</details>', "", path.read_text(), flags=re.S)
-    return path.read_bytes()
 
 
 def break_file(path, fault):
@@ -166,70 +95,22 @@ def break_file(path, fault):
         path.write_bytes(data)
 
 
-def differences(made, now):
-    """The names of files that two contents do not share."""
-    return sorted(name for name in made.keys() | now.keys() if made.get(name) != now.get(name))
-
-
 @pytest.mark.parametrize("name", QUICK)
 def test_the_same_command_makes_what_is_lost_again(toy_run, name):
     folder, made = toy_run
     break_file(folder / name, QUICK[name])
     assert main(["toy"]) == 0
-    assert differences(made, contents(folder)) == []
+    assert comparison.differences(made, comparison.contents(folder)) == []
     assert all(stage.is_current for stage in read_stages("toy"))
 
 
 @pytest.mark.torture
 def test_whatever_is_deleted_is_made_again(toy_run):
     folder, made = toy_run
+    files = [path for path in folder.rglob("[!.]*") if path.is_file()]
     wrong = {}
-    for name in made:
-        break_file(folder / name, "deleted")
+    for path in files:
+        break_file(path, "deleted")
         code = main(["toy"])
-        wrong[name] = (code, differences(made, contents(folder)))
-    assert wrong == dict.fromkeys(made, (0, []))
-
-
-SMALL = """
-encoder: {filters: 16, token_dim: 16, attention: 16, dim: 32}
-training: {steps: 10, lr: 0.003, eval_every: 5}
-"""
-
-
-@pytest.fixture
-def own_run(tmp_path, monkeypatch):
-    """The folder of the finished run of params/template, small, in kernels."""
-    write_demo_csv(tmp_path / "posts.csv", accounts=120, posts=4000)
-    names = {"nick": "user", "written": "date"}
-    pd.read_csv(tmp_path / "posts.csv").rename(columns=names).to_csv(tmp_path / "posts.csv")
-    folder = shutil.copytree(paths.PARAMS / "template", tmp_path / "params/own")
-    (folder / "13_your_accounts.yaml").unlink()  # its files are in the folder of another run
-    location = folder / "01_collect.yaml"
-    text = location.read_text().replace("data/posts.csv", str(tmp_path / "posts.csv"))
-    location.write_text(text)
-    for path in folder.glob("03_train*.yaml"):
-        path.write_text(path.read_text() + SMALL)
-    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-    assert main(["own"]) == 0
-    return paths.Run("own").folder
-
-
-def one_of_each_kind(names):
-    """The first name of each folder and suffix."""
-    kinds = {(os.path.dirname(name), os.path.splitext(name)[1]): name for name in reversed(names)}
-    return sorted(kinds.values())
-
-
-@pytest.mark.torture
-def test_whatever_is_deleted_of_a_run_of_params_is_made_again(own_run):
-    made = contents(own_run)
-    told = (".html", ".ipynb")  # they show times
-    wrong = {}
-    for name in one_of_each_kind(list(made)):
-        (own_run / name).unlink()
-        code = main(["own"])
-        changed = differences(made, contents(own_run))
-        wrong[name] = (code, [name for name in changed if not name.endswith(told)])
-    assert len(wrong) > 20 and wrong == dict.fromkeys(wrong, (0, []))
+        wrong[path] = (code, comparison.differences(made, comparison.contents(folder)))
+    assert wrong == dict.fromkeys(files, (0, []))

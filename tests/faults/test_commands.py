@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from helpers.sources.demo import write_demo_csv
+from tests.factories import write_demo_csv
 from tests.faults import comparison
 from tests.faults.processes import SIGNALS, TARGETS, Kill, moments_of, run_command
 from tests.faults.test_kills import SEED

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from helpers.sources.demo import write_demo_csv
+from tests.factories import write_demo_csv
 from tests.faults import comparison
 from tests.faults.processes import FullDisk, run_command
 from tests.faults.test_calls import FULL

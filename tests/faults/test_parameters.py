@@ -9,14 +9,9 @@ import math
 import pytest
 
 from helpers.core import paths
-from helpers.core.parameters import memory_size
-from helpers.corpus.collection import CollectConfig
-from helpers.corpus.posts_table import Selection, open_database
-from helpers.encoders.stream import StreamConfig
-from helpers.evaluation.linking import LinkingConfig
+from helpers.corpus.posts_table import open_database
 from helpers.runs.stages import Stage, read_stages
 from helpers.sources import open_source
-from helpers.splits.by_time import TimeSplit
 from tests.paper_runs import checking_code, settings
 
 NOTEBOOKS = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
@@ -183,38 +178,6 @@ def test_every_run_that_ships_is_accepted(run, tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     for stage in read_stages(run):
         settings(stage)
-
-
-@pytest.mark.parametrize(
-    "config, values, words",
-    [
-        (CollectConfig, {"source": "demo", "min_chars": 9, "max_chars": 8}, "min_chars"),
-        (Selection, {"min_posts": 9, "max_posts": 8}, "min_posts"),
-        (TimeSplit, {"train_until": 0.9, "dev_until": 0.8}, "train_until"),
-        (LinkingConfig, {"query_from": 0.9}, "query_from"),
-        (StreamConfig, {"filters": 10**6}, "filters"),
-    ],
-)
-def test_who_uses_the_library_reads_the_same_sentence(config, values, words):
-    with pytest.raises(ValueError, match=words):
-        config.of(values)
-
-
-def test_no_limit_and_a_date_beside_a_share_are_no_contradictions():
-    Selection.of({"min_posts": 9, "max_posts": 0, "start": "2020-01-01"})
-    TimeSplit.of({"train_until": 0.9, "dev_until": "2020-01-01", "max_posts": 0})
-    LinkingConfig.of({"query_from": "2020-01-01", "target_from": 0.1, "target_until": 0.2})
-
-
-def test_settings_of_the_split_by_authors_are_read_and_those_of_the_default_are_not():
-    assert execute_check("01_collect", split="authors")["rule"].test == 0.1
-    ours = {"test": 0.3}
-    assert execute_check("01_collect", split="authors", split_settings=ours)["rule"].test == 0.3
-
-
-@pytest.mark.parametrize("size", ["2GB", "500 MB", "1.5GiB"])
-def test_sizes_of_memory(size):
-    assert memory_size(size) == size
 
 
 @pytest.mark.parametrize("size", ["2 potatoes", "-1", "GB", "2GBs"])

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from helpers.accounts import encoder as shipped_encoder
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core import messages
-from helpers.core.artifacts import read_json, write_json
+from helpers.core.artifacts import write_json
 from helpers.core.messages import FileError
 from helpers.core.paths import Run, display_path
 from helpers.encoders import transformer
@@ -112,16 +112,6 @@ def reseal(path, tensors, state):
     save_file(tensors, path, {"state": json.dumps(state)})
 
 
-@pytest.mark.parametrize("key", ["uses", "members", "card"])
-def test_a_description_without_a_key_is_damaged(shipped, key):
-    about = read_json(shipped / "model.json")
-    del about[key]
-    write_json(shipped / "model.json", about)
-    assert f"{display_path(shipped / 'model.json')} is damaged: install" in refusal(
-        AuthorEncoder.load
-    )
-
-
 @pytest.fixture
 def demo(tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
@@ -166,52 +156,6 @@ SMALL = {
     "intermediate_size": 48,
     "vocab_size": 50,
 }
-LUAR = {"model_type": "LUAR", "embedding_size": 16}
-
-
-@pytest.fixture(scope="module")
-def luar_tensors():
-    from transformers import RobertaConfig, RobertaModel
-
-    body = RobertaModel(RobertaConfig(**transformer.LUAR_BODY | SMALL), add_pooling_layer=False)
-    parts = torch.nn.ModuleDict({"transformer": body, "linear": torch.nn.Linear(32, 16)})
-    return {name: value.clone() for name, value in parts.state_dict().items()}
-
-
-@pytest.fixture
-def luar(tmp_path, luar_tensors, monkeypatch):
-    monkeypatch.setattr(transformer, "LUAR_BODY", transformer.LUAR_BODY | SMALL)
-    (tmp_path / "config.json").write_text(json.dumps(LUAR))
-    save_file(luar_tensors, tmp_path / "model.safetensors", {"format": "pt"})
-    assert transformer.load_luar(str(tmp_path))
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    "config, problem",
-    [
-        ([LUAR], "is damaged"),
-        ("LUAR", "is damaged"),
-        ({"model_type": "LUAR"}, "describes no LUAR"),
-        (LUAR | {"embedding_size": -1}, "describes no LUAR"),
-        (LUAR | {"embedding_size": "16"}, "describes no LUAR"),
-        (LUAR | {"embedding_size": 10**13}, "needs more memory than there is"),
-    ],
-)
-def test_a_config_of_luar(luar, config, problem):
-    path = luar / "config.json"
-    path.write_text(json.dumps(config))
-    assert refusal(transformer.model_parts, str(luar)).startswith(
-        f"{display_path(path)} {problem}: "
-    )
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin"])
-def test_weights_of_luar_that_are_a_pickle_are_not_run(luar, name):
-    (luar / "model.safetensors").unlink()
-    torch.save({"linear.bias": Code(luar / "mark")}, luar / name)
-    assert display_path(luar / name) in refusal(transformer.load_luar, str(luar))
-    assert not (luar / "mark").exists()
 
 
 @pytest.fixture
@@ -244,15 +188,6 @@ def test_a_pickle_of_another_transformer(bert):
     put_pickle(bert / "pytorch_model.bin")
     assert display_path(bert) in refusal(transformer.model_parts, str(bert))
     assert not (bert / "mark").exists()
-
-
-@pytest.mark.parametrize("change", [{"model_type": "?"}, {"hidden_size": "x"}, None])
-def test_a_config_of_another_transformer(bert, change):
-    path = bert / "config.json"
-    config = json.loads(path.read_text()) | change if change else {}
-    path.write_text(json.dumps(config))
-    message = refusal(transformer.model_parts, str(bert))
-    assert message == f"{display_path(bert)} holds no model that can be read: {LOOK}"
 
 
 def test_a_model_that_is_nowhere():

@@ -1,6 +1,5 @@
 """The stores that a notebook opens: those of a run's splits, and of other runs as guests."""
 
-import numpy as np
 import pytest
 
 from helpers.cleaning.authors import pseudonym_key, pseudonymiser
@@ -59,11 +58,6 @@ def test_a_split_that_another_run_lacks_is_named(run):
         open_stores("home", ["train", "guest.dev"])
 
 
-def test_a_split_without_a_store_is_named(run):
-    with pytest.raises((ValueError, FileNotFoundError), match="seen"):
-        open_stores("home", ["train", "seen"])
-
-
 def store_of(run, split, authors):
     """A store of one post of each author, in order of their names."""
     folder = run.folder / "overlap"
@@ -97,13 +91,6 @@ def test_accounts_of_a_split_of_the_run_are_counted(run):
     assert overlap(run, "seen", ["a", "b"], ["a", "b", "c"]) == "2 of 2"
     assert overlap(run, "test", ["d", "e", "f"], ["a", "b", "c"]) == "0 of 3"
     assert overlap(run, "home.dev", ["c", "d"], ["a", "b", "c"]) == "1 of 2"
-
-
-def test_only_accounts_that_are_asked_about_are_counted(run):
-    test = store_of(run, "test", ["a", "b", "c"])
-    asked_about = Samples.of_posts(test)[np.array([1, 2])]
-    train = store_of(run, "train", ["a", "b"])
-    assert describe_overlap("home", "test", asked_about, train) == "1 of 2"
 
 
 def test_accounts_of_another_run_are_counted_by_pseudonym(run):

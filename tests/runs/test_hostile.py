@@ -50,17 +50,7 @@ def dangers(page):
     """What in a page could run or load something, the scripts aside that draw the figures."""
     dangerous = []
     for element in BeautifulSoup(page, "html.parser").find_all(True):
-        if element.name in (
-            "iframe",
-            "object",
-            "embed",
-            "base",
-            "link",
-            "form",
-            "img",
-            "svg",
-            "script",
-        ):
+        if element.name in "iframe object embed base link form img svg script".split():
             dangerous.append(str(element)[:200])
         for name, value in element.attrs.items():
             inside = name == "href" and value.startswith("#")
@@ -106,15 +96,6 @@ def test_a_report_of_attack_strings_runs_our_scripts_alone(page):
     assert number == 1 and "</body>" not in page
     assert not dangers(page), dangers(page)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page and "wo" * 2 not in page
-
-
-def test_dangers_are_seen():
-    assert [bool(dangers(text)) for text in ATTACKS[:5]] == [True] * 5
-    assert (
-        dangers('<b onclick="x">')
-        and dangers('<b style="background: url(//x)">')
-        and not dangers('<a href="#x">')
-    )
 
 
 def test_a_styled_table_holds_its_words_as_text():

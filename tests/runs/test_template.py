@@ -8,8 +8,8 @@ import pytest
 from helpers.core import paths
 from helpers.evaluation.ranking import ranking_trials
 from helpers.runs.stages import read_stages
-from helpers.sources.demo import write_demo_csv
 from helpers.tokens.store import open_store
+from tests.factories import write_demo_csv
 from tests.paper_runs import execute_here
 
 

@@ -1,25 +1,11 @@
 """Reviews by category, and what is dropped and why."""
 
-import gzip
-import json
-import random
-
-import pytest
-
-from helpers.sources import open_source
 from tests.factories import read_source as read
+from tests.factories import write_lines as write
 
 
 def review_of(author="A1", text="good book", time=1_400_000_000, **more):
     return {"reviewerID": author, "reviewText": text, "unixReviewTime": time, **more}
-
-
-def write(path, reviews):
-    data = "".join(
-        (review if isinstance(review, str) else json.dumps(review)) + "\n" for review in reviews
-    ).encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return path
 
 
 def test_authors_times_and_categories(tmp_path):
@@ -80,18 +66,3 @@ def test_line_breaks_and_hostile_text(tmp_path):
     # two authors whose names hold no text stay two
     assert rows["author"].tolist() == ["A1", "\\ud800B", "\\ud800"] and drops == {}
     assert rows["text"].tolist()[:2] == ["one\ntwo\nthree<broken>", "xy"]
-
-
-def test_a_cut_file_gives_what_is_whole(tmp_path):
-    texts = [random.Random(number).randbytes(50).hex() for number in range(99)]
-    path = write(tmp_path / "Books.jsonl.gz", [review_of(text=text) for text in texts])
-    path.write_bytes(path.read_bytes()[:-400])
-    rows, drops = read("amazon", path)
-    assert 0 < len(rows) < 99 and drops == {"truncated_file": 1}
-
-
-def test_nothing_to_read(tmp_path):
-    with pytest.raises(ValueError, match="nothing to read"):
-        open_source("amazon", str(tmp_path))
-    with pytest.raises(ValueError, match="absent is missing"):
-        open_source("amazon", str(tmp_path / "absent"))

@@ -2,11 +2,9 @@
 
 import hashlib
 import os
-import re
 import subprocess
 import sys
-from collections import Counter, defaultdict
-from functools import cache
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -17,14 +15,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from helpers.sources import COLUMNS, demo, open_source
 from helpers.sources.demo_writer import (
     CHOICES,
-    LEXICON,
     PAIRS,
-    PATTERNS,
     TOPICS,
-    slot_fillings,
 )
 
 SMALL = {"authors": 12, "posts": 600}
+DIGEST = "0d8a2f87e5af8c0c2ca42f245aea0b84caf463e4a04a8a3294ff07b192fd3d15"  # of its posts
 
 
 def corpus(**options):
@@ -68,7 +64,7 @@ def test_same_bytes_whatever_the_hash_seed():
         ).stdout.strip()
         for hash_seed in ("1", "2")
     }
-    assert seen == {digest(corpus(**SMALL))}
+    assert seen == {digest(corpus(**SMALL))} == {DIGEST}
 
 
 def test_another_seed_is_another_corpus():
@@ -98,11 +94,6 @@ def test_counts_and_order(posts):
     assert len(demo.parts()) == 6
 
 
-def test_small_corpora_have_everyone():
-    assert corpus(authors=7, posts=35, topics=3).author.nunique() == 7
-    assert len(corpus(authors=7, posts=35, topics=3)) == 35
-
-
 def test_texts_are_clean_and_never_twice(posts):
     assert posts.text.str.len().min() >= 10
     assert not posts.text.duplicated().any()
@@ -115,134 +106,7 @@ def test_texts_are_clean_and_never_twice(posts):
     assert not posts.text.str.contains(r"\b[A-Z]+_[A-Z]+\b").any()
 
 
-def test_near_duplicates_are_rare(posts):
-    """Every tenth of 20,000 posts rarely shares 80% of its word 3-shingles with another post.
-
-    Or 80% of those of the other post.
-    """
-    words = posts.text[:20_000].str.lower().str.findall(r"\w+")
-    shingles = [set(zip(w, w[1:], w[2:])) for w in words]
-    counts = Counter(shingle for post_shingles in shingles for shingle in post_shingles)
-    places = defaultdict(list)
-    for place, post_shingles in enumerate(shingles):
-        for shingle in post_shingles:
-            if counts[shingle] <= 50:
-                places[shingle].append(place)
-    near = 0
-    for place in range(0, len(shingles), 10):
-        post_shingles = shingles[place]
-        shared = Counter()
-        for shingle in post_shingles:
-            shared.update(near_place for near_place in places[shingle] if near_place != place)
-        for near_place, n_shared in shared.most_common(3):
-            near_shingles = shingles[near_place]
-            smaller = min(len(post_shingles), len(near_shingles))
-            if n_shared < 0.5 * len(post_shingles):
-                continue
-            if len(post_shingles & near_shingles) >= 0.8 * smaller:
-                near += 1
-                break
-    assert near / (len(shingles) / 10) < 0.02
-
-
-def test_every_slot_of_every_pattern_is_filled():
-    slots = {"QN", *slot_fillings(demo.style_truth(authors=2).iloc[0]), *TOPICS["chess"]}
-    named = {
-        token for lines in PATTERNS.values() for line in lines for token in line if token.isupper()
-    }
-    assert named - slots == {"I"}
-    assert all(
-        len(set(words["N"])) >= 34 and len(words["V"]) == len(words["VD"]) >= 12
-        for words in TOPICS.values()
-    )
-    past_tenses = {}
-    for words in TOPICS.values():
-        past_tenses |= zip(words["V"], words["VD"])
-    verbs = ["bake", "tuck in", "trim", "carry", "teach about"]
-    expected = ["baked", "tucked in", "trimmed", "carried", "taught about"]
-    assert [past_tenses[verb] for verb in verbs] == expected
-
-
 # the text obeys the truth
-
-
-@pytest.fixture(scope="module")
-def word_counts(posts):
-    """By author: how often each word and each pair joined by a hyphen stands, in lower case."""
-    counts = defaultdict(Counter)
-    for author, text in zip(posts.author, posts.text.str.lower()):
-        counts[author].update(re.findall(r"\w+", text))
-        if "-" in text:
-            counts[author].update(re.findall(r"(?<!\w)\w+-\w+", text))
-    return counts
-
-
-def rate(word_counts, second, first):
-    """Per author, how often one of the second forms stands where one of either could."""
-    rates = {}
-    for author, counts in word_counts.items():
-        second_count = sum(counts[form] for form in second)
-        of_both = second_count + sum(counts[form] for form in first)
-        if of_both >= 10:
-            rates[author] = second_count / of_both
-    return pd.Series(rates)
-
-
-@pytest.mark.parametrize(
-    "name", ["british", "until", "maybe", "everyone", "digits", "abbreviation"]
-)
-def test_word_habits_show_in_the_text(word_counts, truth, name):
-    if name == "british":
-        second = {british for words in LEXICON["spelling"].values() for british in words}
-        first = {american for words in LEXICON["spelling"].values() for american in words.values()}
-    elif name == "digits":
-        second = ["2", "3", "4", "5", "6", "7", "8", "9", "10", "12"]
-        first = "two three four five six seven eight nine ten twelve".split()
-    elif name == "abbreviation":
-        second, first = ["u"], ["you"]
-    else:
-        first, second = ([form] for form in PAIRS[name.upper()])
-    measured = rate(word_counts, second, first)
-    assert len(measured) > 150 and measured.corr(truth[name]) > 0.8
-    assert abs((measured - truth[name]).mean()) < 0.04
-
-
-@pytest.mark.parametrize(
-    "name, pattern",
-    [
-        ("lower_case", r"^[^A-Z]*$"),
-        ("double_space", r"\S  \S"),
-        ("emoji", r"[🙂😂👍🤔🎉😅]|:-?\)|:D|;\)|xD|:P"),
-    ],
-)
-def test_post_habits_show_in_the_text(posts, truth, name, pattern):
-    measured = posts.text.str.contains(pattern).groupby(posts.author).mean()
-    assert measured.corr(truth[name]) > 0.8
-
-
-def test_habits_of_marks_and_order_show_in_the_text(posts, truth):
-    @cache
-    def times(pattern):
-        return posts.text.str.count(pattern).groupby(posts.author).sum()
-
-    def share(pattern, among):
-        return (times(pattern) / times(among))[times(among) >= 10]
-
-    when = "|".join(
-        re.escape(phrase[1:]) for phrase in LEXICON["general"]["TIME"] + LEXICON["general"]["PLACE"]
-    )
-    measured = {
-        "small_i": share(r"(?<!\S)i(?= )", r"(?<!\S)[iI](?= )"),
-        "spaced_mark": share(r" [!?]+", r"[!?]+"),
-        "front_comma": share(rf"(?:^|[.!?] +)\w(?:{when}),", rf"(?:^|[.!?] +)\w(?:{when})\b"),
-        "fronted": share(rf"(?:^|[.!?] +)\w(?:{when})\b", rf"\b\w(?:{when})\b"),
-    }
-    assert {name: len(rates) for name, rates in measured.items() if len(rates) < 150} == {}
-    assert {
-        name: rates.corr(truth[name])
-        for name, rates in measured.items()
-        if rates.corr(truth[name]) < 0.75
-    } == {}
 
 
 def test_hours_have_the_stated_circular_mean(posts, truth):
@@ -279,15 +143,6 @@ def test_topics_follow_the_stated_mixture_and_its_drift(posts, truth):
     assert (
         0.1 < np.abs(start.to_numpy() - end.to_numpy()).sum(axis=1).mean() / 2 < 0.5
     )  # share of posts that moves
-
-
-def test_truth_is_complete_and_in_range(truth):
-    assert not truth.isna().any().any() and truth.index.is_unique and len(truth) == 1200
-    for name in CHOICES:
-        assert np.allclose(truth[[f"{name}_{option}" for option in CHOICES[name]]].sum(axis=1), 1)
-    probabilities = truth[["british", "contraction", "typo", *map(str.lower, PAIRS)]]
-    assert ((probabilities > 0) & (probabilities < 1)).all().all()
-    assert truth.hour_peak.between(0, 24).all() and truth.sentences.gt(1).all()
 
 
 # as hard as an instrument should be
@@ -328,10 +183,6 @@ def topic_mrr(posts, **_):
     return np.mean(
         [mrr(*(shares(side, side.topic, list(TOPICS)) for side in pair)) for pair in groups]
     )
-
-
-def test_enough_authors_can_be_held_out(posts):
-    assert len(eligible(posts)[1]) >= 300
 
 
 def test_rankings_by_words_hour_and_topic_are_weak_and_a_learned_one_is_better(posts):
@@ -426,11 +277,6 @@ def test_topic_giveaway_moves_what_a_topic_gives_away(posts, monkeypatch):
 def test_wrong_options_are_errors(options, message):
     with pytest.raises(ValueError, match=message):
         open_source("demo", "", **options)
-
-
-def test_a_location_is_an_error():
-    with pytest.raises(ValueError, match="location must be empty"):
-        open_source("demo", "data/posts")
 
 
 def test_the_options_of_the_corpus_are_those_of_its_truth(tmp_path):

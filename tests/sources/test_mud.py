@@ -1,6 +1,5 @@
 """MUD's tokenised streams: decoded with the model that made the ids, times from weekdays."""
 
-import gzip
 import io
 import json
 from datetime import UTC, datetime
@@ -9,8 +8,8 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from helpers.sources import open_source
 from tests.factories import read_source as read
+from tests.factories import write_lines
 
 TEXTS = ["the sky is blue today", "the sea is blue as well", "who asks why the sky is blue"]
 
@@ -45,11 +44,7 @@ def author(**changes):
 
 
 def write(folder, *records, name="queries0.json"):
-    data = "".join(
-        (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
-    ).encode()
-    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    return folder / name
+    return write_lines(folder / name, records)
 
 
 def iso(seconds):
@@ -169,33 +164,6 @@ def test_hostile_names(tmp_path):
         "note_cp1252": 1,
     }
     rows.to_parquet(tmp_path / "rows.parquet")
-
-
-def test_a_cut_file(tmp_path):
-    path = write(tmp_path, *[author(author_id=number) for number in range(500)], name="a.jsonl.gz")
-    path.write_bytes(path.read_bytes()[:-40])
-    rows, drops = read("mud", path)
-    assert drops == {"truncated_file": 1} and 0 < rows["author"].nunique() < 500
-    assert rows["author"].value_counts().eq(2).all()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"epoch": "July"}, "epoch must be a date"),
-        ({"epoch": "2015-02-30"}, "epoch must"),
-    ],
-)
-def test_bad_options(tmp_path, options, message):
-    with pytest.raises(ValueError, match=message):
-        read("mud", write(tmp_path, author()), **options)
-
-
-def test_nothing_to_read(tmp_path):
-    with pytest.raises(ValueError, match="nothing to read"):
-        open_source("mud", str(tmp_path))
-    with pytest.raises(ValueError, match="absent is missing"):
-        open_source("mud", str(tmp_path / "absent"))
 
 
 def test_files_in_order_are_dated_one_after_the_other(tmp_path, pieces):

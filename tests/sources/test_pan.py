@@ -1,13 +1,12 @@
 """PAN's pairs and their truth: as pairs, dissolved into texts, and what is dropped."""
 
-import gzip
-import json
 from collections import Counter
 
 import pytest
 
 from helpers.sources import open_source
 from tests.factories import read_source as read
+from tests.factories import write_lines as write
 
 
 def pair(key, texts=("one text", "another text"), fandoms=("F", "G")):
@@ -16,13 +15,6 @@ def pair(key, texts=("one text", "another text"), fandoms=("F", "G")):
 
 def truth(key, *authors):
     return {"id": key, "same": authors[0] == authors[1], "authors": list(authors)}
-
-
-def write(path, records):
-    data = "".join(
-        (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
-    ).encode()
-    path.write_bytes(gzip.compress(data) if path.name.endswith(".gz") else data)
 
 
 def corpus(folder, pairs, truths, names=("pairs.jsonl", "truth.jsonl")):
@@ -133,18 +125,6 @@ def test_a_text_of_several_pairs_stays_in_each_where_it_is_asked_for(tmp_path):
         read("pan", str(folder), keep_repeats=["train"])
 
 
-def test_a_lone_surrogate_is_no_trouble(tmp_path):
-    rows, _ = read(
-        "pan",
-        corpus(
-            tmp_path,
-            ['{"id": "p", "fandoms": ["F", "G"], "pair": ["a\\ud800", "b"]}'],
-            [truth("p", "1", "2")],
-        ),
-    )
-    rows["text"].iloc[0].encode()
-
-
 def test_what_has_no_name_is_empty(tmp_path):
     pairs = [pair("p", fandoms=["", "G"]), pair("q", ["a", "b"])]
     rows, drops = read(
@@ -152,14 +132,6 @@ def test_what_has_no_name_is_empty(tmp_path):
     )
     # a lone surrogate is a name, if one that no file can hold as it is
     assert rows.author.tolist() == ["2", "\\ud800"] and drops == {"empty": 2}
-
-
-def test_a_truth_that_is_not_packed_as_its_ending_says(tmp_path):
-    corpus(tmp_path, [pair("p")], [truth("p", "1", "2")], ("pairs.jsonl.gz", "truth.jsonl.gz"))
-    write(tmp_path / "truth.jsonl", [truth("p", "1", "2")])
-    (tmp_path / "truth.jsonl").rename(tmp_path / "truth.jsonl.gz")
-    with pytest.raises(ValueError, match="truth.jsonl.gz holds no packed file"):
-        read("pan", tmp_path)
 
 
 def test_nothing_to_read(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from backports import zstd
 
 from helpers.cleaning.text import clean_post, is_bot
-from helpers.sources import Post, csv_and_json_lines, open_source
+from helpers.sources import Post, open_source
 
 TIME = 1_435_708_800
 GOOD = {
@@ -167,14 +167,6 @@ def test_every_drop_is_counted(tmp_path):
     assert drops == {reason: len(group) for reason, group in lost.items()}
 
 
-def test_a_broken_line_costs_itself_only(tmp_path):
-    lines = [comment(id=str(number)) for number in range(20_000)]
-    for number in range(0, 20_000, 500):
-        lines[number] = lines[number][:-9]
-    rows, drops = read(dump(tmp_path, lines))
-    assert drops == {"broken_json": 40} and len(rows) == 19_960
-
-
 def test_what_only_a_lenient_parser_reads_is_read(tmp_path):
     good = comment().encode()
     lines = [
@@ -195,47 +187,12 @@ def test_what_only_a_lenient_parser_reads_is_read(tmp_path):
     rows.to_parquet(tmp_path / "rows.parquet")
 
 
-@pytest.mark.parametrize("suffix", [suffix for suffix in PACK if suffix])
-def test_a_cut_file_yields_what_precedes_the_cut(tmp_path, suffix):
-    rng = random.Random(0)
-    lines = [comment(id=str(number), body=rng.randbytes(200).hex()) for number in range(5000)]
-    path = dump(tmp_path, lines, suffix=suffix)
-    path.write_bytes(path.read_bytes()[: -path.stat().st_size // 3])
-    rows, drops = read(path)
-    assert drops == {"truncated_file": 1}
-    assert 1500 < len(rows) < 5000 and rows["id"].tolist() == [
-        str(number) for number in range(len(rows))
-    ]
-
-
 def test_a_zstd_file_cut_between_two_lines_is_known_to_be_cut(tmp_path):
     packer = zstd.ZstdCompressor()
     data = packer.compress(f"{comment()}\n".encode() * 10, packer.FLUSH_BLOCK)
     (tmp_path / "RC_2015-07.zst").write_bytes(data)
     rows, drops = read(tmp_path)
     assert len(rows) == 10 and drops == {"truncated_file": 1}
-
-
-def test_zstd_frames_follow_each_other_and_damage_ends_the_file(tmp_path):
-    lines = (comment() + "\n").encode() * 3000
-    path = tmp_path / "RC_2015-07.zst"
-    path.write_bytes(long_window(lines) + zstd.compress(lines))
-    assert len(read(path)[0]) == 6000
-    path.write_bytes(zstd.compress(lines) + b"no frame")
-    rows, drops = read(path)
-    assert len(rows) == 3000 and drops == {"truncated_file": 1}
-    for content in (b"<html>not found</html>", f"{comment()}\n".encode()):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match="holds no packed file"):
-            read(path)
-
-
-def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
-    path = dump(tmp_path, [comment(), comment(body="long " * 10**6), comment()])
-    assert read(path)[0]["text"].str.len().max() == 5 * 10**6
-    monkeypatch.setattr(csv_and_json_lines, "MAX_LINE_BYTES", 10**6)
-    rows, drops = read(path)
-    assert len(rows) == 2 and sum(drops.values()) == 6
 
 
 @pytest.mark.parametrize(
@@ -272,11 +229,6 @@ def test_files_that_are_found(tmp_path):
         dump(tmp_path / "in", [comment()], name=name, suffix=suffix)
     names = [part.name for part in open_source("pushshift", str(tmp_path / "in"))]
     assert names == ["RC_2015-07", "RC_2015-08.zst", "cats_comments.zst", "x.ndjson"]
-    with pytest.raises(ValueError, match="absent is missing"):
-        open_source("pushshift", str(tmp_path / "absent"))
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="nothing to read"):
-        open_source("pushshift", str(tmp_path / "empty"))
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])

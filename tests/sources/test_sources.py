@@ -48,7 +48,7 @@ RECORDS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["zulip", "pipermail", "table"])
+@pytest.mark.parametrize("kind", "zulip pipermail table pushshift mud amazon pan".split())
 def test_nothing_to_read_is_an_error(kind, tmp_path):
     with pytest.raises(ValueError, match="nothing to read|holds no file"):
         open_source(kind, str(tmp_path))

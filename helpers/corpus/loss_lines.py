@@ -100,4 +100,6 @@ def placeholder_names(posts: Counter) -> str:
         f'{number:,} of "{printable(name)[:MAX_VALUE_CHARS]}"'
         for name, number in posts.most_common(MAX_EXAMPLES)
     ]
+    if len(posts) > len(names):
+        names.append(f"{len(posts) - len(names):,} more names")
     return ", ".join(names)

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import random
 import subprocess

@@ -101,5 +101,5 @@ def placeholder_names(posts: Counter) -> str:
         for name, number in posts.most_common(MAX_EXAMPLES)
     ]
     if len(posts) > len(names):
-        names.append(f"{len(posts) - len(names):,} more names")
+        names.append(f"{len(posts) - len(names):,} more")
     return ", ".join(names)

@@ -134,7 +134,8 @@ def test_match(two_lists, tmp_path, capsys, monkeypatch):
     pairs, printed = run_match(two_lists, capsys, "a.csv", "b.csv", "--names")
     assert list(pairs.columns) == PAIR_COLUMNS
     linked = pairs[pairs.state == LINKED]
-    assert len(linked) > 10 and (linked.account_a == linked.account_b).all()
+    # a link needs 10/11, so one of some thirty may be wrong
+    assert len(linked) > 25 and (linked.account_a != linked.account_b).sum() <= 1
     said = ("We assume that", " pairs of accounts are linked", CARE)
     for words in said:
         assert words in printed

@@ -175,8 +175,8 @@ def test_a_language_counts_where_calibration_has_seen_accounts_enough(encoder, m
     fit = (encoder.model(True, mine.hours).score_matrix(first, last, 128), first, last)
     own = encoder.calibrated_by(*fit, np.arange(len(first)), mine.hours)
     assert set(replace(mine, encoder=own).gallery().problems) == {""}
-    monkeypatch.setattr("helpers.accounts.encoder.languages_of", lambda *_: ["Polish"] * 29)
-    own = encoder.calibrated_by(*fit, np.arange(len(first)), mine.hours)
+    languages = ["Polish"] * 29 + [unjudged.UNSURE] * (len(first) - 29)
+    own = encoder.calibrated_by(*fit, np.arange(len(first)), mine.hours, languages)
     assert "" not in set(replace(mine, encoder=own).gallery().problems)
 
 

@@ -73,7 +73,7 @@ def test_names_that_stand_for_nobody_are_those_of_the_file(tmp_path, capsys):
     _, said = collected(tmp_path / "p.csv", capsys, frame)
     assert said == (
         "25 of 100 rows were dropped: posts under a name that stands for nobody or for many people "
-        '(9 of "Deleted User 1a2b", 8 of "None", 7 of "[deleted]").\n'
+        '(9 of "Deleted User 1a2b", 8 of "None", 7 of "[deleted]", 1 more).\n'
     )
 
 

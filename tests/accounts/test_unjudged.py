@@ -170,10 +170,10 @@ def test_a_language_counts_where_calibration_has_seen_accounts_enough(encoder, m
     )
     shipped = mine.gallery()
     assert set(shipped.problems) == {f"writes Polish, {unjudged.UNCHECKED}"}
-    monkeypatch.setattr("helpers.accounts.encoder.languages_of", lambda *_: ["Polish"] * 30)
     first, last = halves(mine.store, *OWN_POSTS)
     fit = (encoder.model(True, mine.hours).score_matrix(first, last, 128), first, last)
-    own = encoder.calibrated_by(*fit, np.arange(len(first)), mine.hours)
+    languages = ["Polish"] * 30 + [unjudged.UNSURE] * (len(first) - 30)
+    own = encoder.calibrated_by(*fit, np.arange(len(first)), mine.hours, languages)
     assert set(replace(mine, encoder=own).gallery().problems) == {""}
     languages = ["Polish"] * 29 + [unjudged.UNSURE] * (len(first) - 29)
     own = encoder.calibrated_by(*fit, np.arange(len(first)), mine.hours, languages)

@@ -140,7 +140,7 @@ def of_lists(
     Parameters
     ----------
     decisions : DataFrame, optional
-        result of :func:`read_decisions`
+        result of :func:`read_decisions`, or a table with at least NEEDED
     names : sequence of array
         all accounts of each list
     set_aside : collection of str
@@ -153,6 +153,7 @@ def of_lists(
     """
     if decisions is None:
         decisions = pd.DataFrame(columns=COLUMNS)
+    decisions = decisions.reindex(columns=COLUMNS, fill_value="")
     listed = listed_decisions(decisions, names[0], names[-1])
     check_decisions(listed, len(names) == 1)
     everybody = {*names[0], *names[-1]}

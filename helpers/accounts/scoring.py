@@ -12,7 +12,15 @@ from ..evaluation.matching import MatchConfig, estimate_overlap, sinkhorn
 from ..evaluation.models import Member
 from ..evaluation.scores import Rows, cosine, pair_scores, score_blocks
 from ..tokens.batch import Samples
-from .samples import MAX_TOKENS, cut_in_half, thinned, without_phrases
+from .samples import (
+    MAX_TOKENS,
+    PHRASE_SHARE,
+    cut_in_half,
+    in_memory,
+    thinned,
+    with_tokens,
+    without_phrases,
+)
 from .unjudged import ENGLISH
 
 OWN_POSTS = (8, 512)  # posts of each half on which own accounts are calibrated: from, to
@@ -339,6 +347,54 @@ def _rows_of_halves(gallery, samples, name):
 
 def _halves_without_phrases(samples, kinds):
     return cut_in_half(without_phrases(thinned(samples, DOUBT_POSTS), kinds))
+
+
+def habits_of(samples: Samples, vocabulary: int) -> sparse.csr_array:
+    """Tell which tokens stand in PHRASE_SHARE of the posts of a sample, (N, vocabulary) bool.
+
+    Parameters
+    ----------
+    samples : Samples
+        N samples
+    vocabulary : int
+        number of tokens
+    """
+    own = in_memory(samples)
+    lengths = np.diff(own.store.post_offsets)
+    post = np.repeat(np.arange(own.store.posts), lengths)
+    of_posts = np.unique(post * vocabulary + own.store.tokens)
+    post, token = np.divmod(of_posts, vocabulary)
+    sample = np.repeat(np.arange(len(own)), own.count)[post]
+    of_samples, posts = np.unique(sample * vocabulary + token, return_counts=True)
+    sample, token = np.divmod(of_samples, vocabulary)
+    is_habit = posts >= np.maximum(PHRASE_SHARE * own.count[sample], 2)
+    cells = (sample[is_habit], token[is_habit])
+    shape = (len(own), vocabulary)
+    return sparse.csr_array((np.ones(len(cells[0]), bool), cells), shape)
+
+
+def without_habits(samples: Samples, is_rare: np.ndarray) -> Samples:
+    """Return samples without the tokens that are rare habits and habits of theirs.
+
+    A post of nothing else stays as it is.
+
+    Parameters
+    ----------
+    samples : Samples
+        N samples
+    is_rare : (vocabulary,) bool
+        which tokens are habits of few
+    """
+    own = in_memory(samples)
+    habits = habits_of(own, len(is_rare))
+    lengths = np.diff(own.store.post_offsets)
+    sample = np.repeat(np.repeat(np.arange(len(own)), own.count), lengths)
+    is_habit = np.asarray(habits[sample, own.store.tokens]).ravel()
+    is_own = ~(is_habit & is_rare[own.store.tokens])
+    own_before = np.append(0, is_own.cumsum())
+    is_habit_only = np.diff(own_before[own.store.post_offsets]) == 0
+    is_own |= np.repeat(is_habit_only, lengths)
+    return replace(own, store=with_tokens(own.store, is_own))
 
 
 def near_pairs(first: Rows, second: Rows, nearest: int) -> np.ndarray:

@@ -237,6 +237,24 @@ BUGS = [
     Bug(
         "accounts/scoring.py",
         "accounts/test_gallery.py",
+        "is_own = ~(is_habit & is_rare[own.store.tokens])",
+        "is_own = ~is_habit | True",
+    ),
+    Bug(
+        "accounts/unjudged.py",
+        "accounts/test_unjudged.py",
+        "of_letters) < limit",
+        "of_letters) < 0",
+    ),
+    Bug(
+        "sources/table.py",
+        "sources/test_table.py",
+        "for column, value in record.items():",
+        "for column, value in ():",
+    ),
+    Bug(
+        "accounts/scoring.py",
+        "accounts/test_gallery.py",
         "np.minimum(mean_likeness - UNLIKE, 0)",
         "np.maximum(mean_likeness - UNLIKE, 0)",
     ),

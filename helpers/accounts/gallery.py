@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -25,12 +25,11 @@ from .samples import (
 )
 from .scoring import (
     DOUBT_POSTS,
-    habits_of,
+    in_plain_words,
     likeliest,
     likeness_term,
     log_mean_ratio,
     posterior,
-    without_habits,
 )
 from .unjudged import MIN_POSTS_TO_JUDGE, languages_of, reading_problems
 
@@ -40,7 +39,6 @@ UNJUDGED = "cannot be judged"
 NOT_COMPARED = -np.inf  # log-likelihood ratio of a query and a target that are not compared
 # A log-likelihood ratio is at most so much above that of the same posts in plain words, since lower
 # case or "..." makes any two people alike where nobody else has such a habit
-RARE_HABIT_SHARE = 0.05  # of the targets at most that use a word in a tenth of their posts
 HABIT_MARGIN = 7.0
 ANSWER_COLUMNS = (
     "query answer nobody threshold target score llr probability query_posts target_posts".split()
@@ -210,29 +208,10 @@ class AccountGallery:
         """
         versions = [(queries, self.targets)]
         if self.normalised:
-            versions.append((self._in_plain_words(queries), self._in_plain_words(self.targets)))
+            versions.append([in_plain_words(self, samples) for samples in versions[0]])
         if pairs is not None:
             return [self.model.pair_scores(*sides, pairs, MAX_TOKENS) for sides in versions]
         return [self.model.score_matrix(*sides, MAX_TOKENS, own_column) for sides in versions]
-
-    def _in_plain_words(self, samples):
-        """Return samples in plain words, without rare habits, made once."""
-        plain = self._plain(samples)
-        make = partial(without_habits, plain, self.are_rare_habits)
-        return self.embeddings.once(("in plain words", samples), make)
-
-    def _plain(self, samples):
-        make = partial(self.encoder.in_plain_words, samples)
-        return self.embeddings.once(("plain", samples), make)
-
-    @cached_property
-    def are_rare_habits(self) -> np.ndarray:
-        """Which tokens are habits of RARE_HABIT_SHARE of the targets at most, (vocabulary,) bool.
-
-        See :func:`helpers.accounts.scoring.habits_of`.
-        """
-        habits = habits_of(self._plain(self.targets), self.encoder.tokenizer.vocabulary)
-        return habits.sum(0) <= max(RARE_HABIT_SHARE * len(self), 2)
 
     def llr(self, scores: list[np.ndarray], queries: Samples) -> np.ndarray:
         """Return the log-likelihood ratios (Q, T) of some queries, within the bounds.

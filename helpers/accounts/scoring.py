@@ -40,6 +40,7 @@ MAX_LIKENESS = 0.3  # more adds no more: an account whose own halves differ is l
 DOUBT = 40.0
 UNLIKE = -0.03
 DOUBT_MEMBERS = ("tfidf_subword", "lsa")
+RARE_HABIT_SHARE = 0.05  # of the targets at most that use a word in PHRASE_SHARE of their posts
 DOUBT_POSTS = 256  # of each account, evenly spread, are compared so, and in plain words
 # Two people from another place, or with another kind of text, are alike beside all others, whoever
 # they are. Both are far less like the others than these are like each other: so many standard
@@ -347,6 +348,39 @@ def _rows_of_halves(gallery, samples, name):
 
 def _halves_without_phrases(samples, kinds):
     return cut_in_half(without_phrases(thinned(samples, DOUBT_POSTS), kinds))
+
+
+def in_plain_words(gallery, samples: Samples) -> Samples:
+    """Return samples in plain words, without rare habits, made once for a gallery.
+
+    A rare habit is a token that at most RARE_HABIT_SHARE of the targets use in PHRASE_SHARE of
+    their posts: "u" for "you" where nobody else writes so.
+
+    Parameters
+    ----------
+    gallery : AccountGallery
+        of T targets
+    samples : Samples
+        N samples
+    """
+    plain = _plain(gallery, samples)
+    is_rare = gallery.embeddings.once(
+        ("rare habits", gallery.targets), partial(_rare_habits, gallery)
+    )
+    make = partial(without_habits, plain, is_rare)
+    return gallery.embeddings.once(("in plain words", gallery.targets, samples), make)
+
+
+def _plain(gallery, samples):
+    """Return samples in plain words with all habits, made once."""
+    make = partial(gallery.encoder.in_plain_words, samples)
+    return gallery.embeddings.once(("plain", samples), make)
+
+
+def _rare_habits(gallery):
+    """Tell which tokens are rare habits, see :func:`in_plain_words`, (vocabulary,) bool."""
+    habits = habits_of(_plain(gallery, gallery.targets), gallery.encoder.tokenizer.vocabulary)
+    return habits.sum(0) <= max(RARE_HABIT_SHARE * len(gallery), 2)
 
 
 def habits_of(samples: Samples, vocabulary: int) -> sparse.csr_array:

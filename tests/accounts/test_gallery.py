@@ -205,7 +205,16 @@ def test_times_on_one_side_only_are_refused(gallery):
         gallery.queries([["a post"]])
 
 
+SPELLING = {"you": "u", "your": "ur", "are": "r", "to": "2", "for": "4", "the": "da", "this": "dis"}
+SPELLING |= {"and": "n", "that": "dat", "with": "w/", "be": "b", "should": "shud", "have": "hav"}
+
+
+def respell(text):
+    return re.sub(r"[a-z]+", lambda word: SPELLING.get(word[0], word[0]), text)
+
+
 HABITS = {
+    "chat spelling": respell,
     "lower case, no punctuation": lambda text: re.sub(r"[^\w\s]", "", text.lower()),
     "Every Word Capital": str.title,
     "greeting": lambda text: f"Hello all,\n\n{text}\n\nThank you very much in advance!",
@@ -246,6 +255,7 @@ def test_a_habit_alone_links_nobody(committers, encoder, habit, monkeypatch):
     monkeypatch.setattr("helpers.accounts.scoring.LIKENESS_WEIGHT", 0)
     monkeypatch.setattr("helpers.accounts.scoring.DOUBT_OF_OUTSIDERS", 0)
     monkeypatch.setattr(gallery_module, "HABIT_MARGIN", np.inf)
+    monkeypatch.setattr("helpers.accounts.scoring.RARE_HABIT_SHARE", 0)
     monkeypatch.setattr(gallery_module, "without_frames", lambda store, _: store)
     gallery = AccountGallery.of(encoder, known, names[:40])
     queries = gallery.queries([*strangers, spelled[0][24:]])

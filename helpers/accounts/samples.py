@@ -17,7 +17,7 @@ from ..cleaning.text import clean_post
 from ..sources.table import NO_TOPIC
 from ..sources.table_columns import unix_seconds
 from ..tokens.batch import Samples
-from ..tokens.store import TokenStore, concat_ranges
+from ..tokens.store import TokenStore, concat_ranges, with_tokens
 
 MAX_TOKENS = 128  # number of tokens that are read of each post
 MIN_POSTS = 4  # accounts with fewer posts are left out: they show too little of a style
@@ -168,10 +168,22 @@ def without_phrases(samples: Samples, kinds: np.ndarray) -> Samples:
     """
     own = in_memory(samples)
     is_own = ~tokens_in_form(own.store, kinds, PHRASE_SHARE)
+    return replace(own, store=without_tokens(own.store, is_own))
+
+
+def without_tokens(store: TokenStore, is_own: np.ndarray) -> TokenStore:
+    """Return a store with some of its tokens; a post without any of them stays as it is.
+
+    Parameters
+    ----------
+    store : TokenStore
+        the posts
+    is_own : (tokens,) bool
+        which tokens stay
+    """
     own_before = np.append(0, is_own.cumsum())
-    is_phrase_only = np.diff(own_before[own.store.post_offsets]) == 0
-    is_own |= np.repeat(is_phrase_only, np.diff(own.store.post_offsets))
-    return replace(own, store=with_tokens(own.store, is_own))
+    has_none = np.diff(own_before[store.post_offsets]) == 0
+    return with_tokens(store, is_own | np.repeat(has_none, np.diff(store.post_offsets)))
 
 
 def without_frames(store: TokenStore, kinds: np.ndarray) -> TokenStore:
@@ -199,24 +211,6 @@ def without_frames(store: TokenStore, kinds: np.ndarray) -> TokenStore:
     last = np.where(is_whole, post_ends - 1, last)
     is_own = (places >= np.repeat(first, lengths)) & (places <= np.repeat(last, lengths))
     return with_tokens(store, is_own)
-
-
-def with_tokens(store: TokenStore, is_kept: np.ndarray) -> TokenStore:
-    """Return a store with some of its tokens; posts may become empty.
-
-    Parameters
-    ----------
-    store : TokenStore
-        the posts
-    is_kept : (tokens,) bool
-        which tokens stay
-    """
-    kept_before = np.append(0, is_kept.cumsum())
-    return replace(
-        store,
-        tokens=np.asarray(store.tokens)[is_kept],
-        post_offsets=kept_before[store.post_offsets],
-    )
 
 
 def whole_accounts(store: TokenStore) -> Samples:

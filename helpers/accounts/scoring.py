@@ -18,8 +18,8 @@ from .samples import (
     cut_in_half,
     in_memory,
     thinned,
-    with_tokens,
     without_phrases,
+    without_tokens,
 )
 from .unjudged import ENGLISH
 
@@ -425,10 +425,7 @@ def without_habits(samples: Samples, is_rare: np.ndarray) -> Samples:
     sample = np.repeat(np.repeat(np.arange(len(own)), own.count), lengths)
     is_habit = np.asarray(habits[sample, own.store.tokens]).ravel()
     is_own = ~(is_habit & is_rare[own.store.tokens])
-    own_before = np.append(0, is_own.cumsum())
-    is_habit_only = np.diff(own_before[own.store.post_offsets]) == 0
-    is_own |= np.repeat(is_habit_only, lengths)
-    return replace(own, store=with_tokens(own.store, is_own))
+    return replace(own, store=without_tokens(own.store, is_own))
 
 
 def near_pairs(first: Rows, second: Rows, nearest: int) -> np.ndarray:

@@ -39,7 +39,7 @@ from ..cleaning.text import is_bot
 from ..corpus.shared_texts import authors_of_texts
 from ..sources.table import author_names
 from ..tokens.batch import Samples
-from ..tokens.store import TokenStore
+from ..tokens.store import TokenStore, with_tokens
 from .samples import (
     MIN_POSTS,
     PASSAGE_TOKENS,
@@ -48,7 +48,6 @@ from .samples import (
     passage_hashes,
     texts_of,
     tokens_in_form,
-    with_tokens,
 )
 
 ENGLISH = "English"

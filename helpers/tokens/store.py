@@ -209,6 +209,22 @@ def subset(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenSt
     return with_arrays(store, "taken", posts, tokens=store.tokens[source], **arrays)
 
 
+def with_tokens(store: TokenStore, is_kept: np.ndarray) -> TokenStore:
+    """Return a store with some of its tokens; posts may become empty.
+
+    Parameters
+    ----------
+    store : the posts
+    is_kept : (tokens,) bool, which tokens stay
+    """
+    kept_before = np.append(0, is_kept.cumsum())
+    return replace(
+        store,
+        tokens=np.asarray(store.tokens)[is_kept],
+        post_offsets=kept_before[store.post_offsets],
+    )
+
+
 def join_stores(stores: Sequence[TokenStore]) -> TokenStore:
     """Return a store in memory with the authors of several stores, such as those of two corpora.
 

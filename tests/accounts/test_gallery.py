@@ -14,6 +14,7 @@ from helpers.accounts.scoring import (
     DOUBT_OF_OUTSIDERS,
     LIKENESS_WEIGHT,
     MAX_LIKENESS,
+    in_plain_words,
     likeness_term,
 )
 from helpers.core import paths
@@ -261,6 +262,18 @@ def test_a_habit_alone_links_nobody(committers, encoder, habit, monkeypatch):
     queries = gallery.queries([*strangers, spelled[0][24:]])
     as_written = gallery.link(queries, costs=costs)[:-1]
     assert ((as_written.target == names[0]) & (as_written.probability > 0.9)).any()
+
+
+def test_plain_words_are_without_rare_habits(committers, encoder):
+    known = list(committers.values())
+    known[0] = [respell(text) for text in known[0]]
+    gallery = AccountGallery.of(encoder, known, list(committers))
+    plain = in_plain_words(gallery, gallery.targets)
+    texts = texts_of(plain.store, np.arange(plain.store.posts), encoder.tokenizer)
+    of_first = " ".join(texts[: plain.count[0]]).split()
+    of_others = " ".join(texts[plain.count[0] :]).split()
+    assert "the" in of_others and {"to", "is"} <= set(of_others)
+    assert not {"da", "dat", "dis"} & set(of_first) and "is" in of_first
 
 
 def test_likeness_speaks_for_own_accounts_and_against_strangers(committers, encoder):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from helpers.accounts import gallery as gallery_module
 from helpers.accounts import unjudged
@@ -259,3 +260,17 @@ def test_bridges_are_told(encoder, form):
     answers = [*relayed[:7], *ENGLISH, *ENGLISH, *ENGLISH]  # to some people in some posts
     store = samples_of([relayed, of_one, answers], encoder.tokenizer).store
     assert unjudged.are_bridges(store, encoder.tokenizer).tolist() == [True, False, False]
+
+
+def test_who_holds_few_of_the_usual_words_is_not_judged(encoder):
+    posts = pd.read_parquet(paths.PARAMS / "commits" / "messages.parquet")
+    names = posts.author.value_counts().index[:32]
+    lists = [posts.text[posts.author == name].tolist()[:24] for name in names]
+    lists[0] = [
+        " ".join(word for word in text.split() if word.lower() not in ENGLISH_STOP_WORDS)
+        for text in lists[0]
+    ]
+    gallery = AccountGallery.of(encoder, lists, list(names))
+    problems = unjudged.reading_problems(gallery, gallery.targets, ["English"] * 32)
+    assert problems[0] == unjudged.STRANGE_WORDS
+    assert unjudged.STRANGE_WORDS not in set(problems[1:])

@@ -235,7 +235,7 @@ BUGS = [
         "np.maximum(written, plain + HABIT_MARGIN)",
     ),
     Bug(
-        "accounts/scoring.py",
+        "accounts/habits.py",
         "accounts/test_gallery.py",
         "is_own = ~(is_habit & is_rare[own.store.tokens])",
         "is_own = ~is_habit | True",
@@ -253,13 +253,13 @@ BUGS = [
         "for column, value in ():",
     ),
     Bug(
-        "accounts/scoring.py",
+        "accounts/habits.py",
         "accounts/test_gallery.py",
         "np.minimum(mean_likeness - UNLIKE, 0)",
         "np.maximum(mean_likeness - UNLIKE, 0)",
     ),
     Bug(
-        "accounts/scoring.py",
+        "accounts/habits.py",
         "accounts/test_gallery.py",
         "return term - DOUBT_OF_OUTSIDERS * are_both",
         "return term - DOUBT_OF_OUTSIDERS * ~are_both",

@@ -27,8 +27,9 @@ from ..encoders.stream import StreamConfig, build_stream_encoder
 from ..evaluation.models import Embeddings, GalleryTfidf, Model
 from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples
+from .habits import DOUBT_POSTS
 from .samples import MAX_TOKENS, Posts, samples_of, texts_of, thinned, token_kinds, without_phrases
-from .scoring import DOUBT_POSTS, ScoringConfig, fit_own_scoring
+from .scoring import ScoringConfig, fit_own_scoring
 from .unjudged import ENGLISH, languages_of
 
 APOSTROPHES = re.compile("['’]")

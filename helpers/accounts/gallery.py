@@ -14,6 +14,7 @@ from ..evaluation.models import Embeddings
 from ..evaluation.scores import reference_targets
 from ..tokens.batch import Samples
 from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
+from .habits import DOUBT_POSTS, in_common_words, likeness_term
 from .samples import (
     Posts,
     in_memory,
@@ -23,14 +24,7 @@ from .samples import (
     without_frames,
     without_passages,
 )
-from .scoring import (
-    DOUBT_POSTS,
-    in_plain_words,
-    likeliest,
-    likeness_term,
-    log_mean_ratio,
-    posterior,
-)
+from .scoring import likeliest, log_mean_ratio, posterior
 from .unjudged import MIN_POSTS_TO_JUDGE, languages_of, reading_problems
 
 NOBODY = "nobody of these"
@@ -208,7 +202,7 @@ class AccountGallery:
         """
         versions = [(queries, self.targets)]
         if self.normalised:
-            versions.append([in_plain_words(self, samples) for samples in versions[0]])
+            versions.append([in_common_words(self, samples) for samples in versions[0]])
         if pairs is not None:
             return [self.model.pair_scores(*sides, pairs, MAX_TOKENS) for sides in versions]
         return [self.model.score_matrix(*sides, MAX_TOKENS, own_column) for sides in versions]

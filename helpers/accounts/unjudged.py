@@ -72,9 +72,8 @@ PASSED_ON = re.compile(
 FORM_SHARE = 0.25  # of an account's posts hold a form at least
 TIME_STAMP = re.compile(r"\d\d?[:.]\d\d")  # no name: "[13.02.24, 10:00]"
 MIN_PASSED_ON = 0.9  # of a bridge's posts begin so, with the names of
-MIN_PEOPLE = (
-    3  # different people at least; somebody who answers others writes to some in some posts
-)
+# different people at least; somebody who answers others writes to some in some posts
+MIN_PEOPLE = 3
 NAMES = dict(pd.read_csv(Path(__file__).parent / "languages.csv", keep_default_na=False).to_numpy())
 # Share of an account's tokens that are unknown letters. Two accounts by two people that both write
 # 3% get a likelihood ratio that is e**3 times too high, with 8% one that links them.

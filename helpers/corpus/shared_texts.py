@@ -23,10 +23,12 @@ MIN_TEXTS = 3  # different texts that both authors of a pair posted
 # shares texts lies between a tenth and a half.
 MIN_SHARE = 0.1
 WORDS = r"trim(regexp_replace(lower(text), '[^\pL\pN]+', ' ', 'g'))"  # SQL over `text`
-# SQL over `words` of the hash that tells a text; fewer words than a run are one run
+# SQL over `words` of the hash that tells a text; fewer words than a run are one run. MD5 is the
+# same in every version of DuckDB: files of two versions may be compared
 TEXT = f"""
     list_min(list_transform(range(1, greatest(len(words) - {RUN_WORDS - 2}, 2)),
-                            lambda i: hash(words[i : i + {RUN_WORDS - 1}])))"""
+                            lambda i: md5_number_lower(
+                                array_to_string(words[i : i + {RUN_WORDS - 1}], ' '))))"""
 COLUMNS = "account_a account_b texts posts_a posts_b".split()
 # SQL of the pairs; {0} says which of two authors comes first
 PAIRS = f"""

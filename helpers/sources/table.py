@@ -221,9 +221,10 @@ def _row(record, columns, stem, ids, drops):
         return "bot"
     for column, value in record.items():
         # a column of JSON lines may begin anywhere in the file
-        mark = marks_rows(column) and row_mark(column, value)
-        if mark:
-            return mark
+        if marks_rows(column):
+            mark = row_mark(column, value)
+            if mark:
+                return mark
     if RETWEET.match(text):
         return "repost"
     topic = joined_text(record, columns["topic"], stem)

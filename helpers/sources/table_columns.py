@@ -169,8 +169,7 @@ def value_text(value: object) -> str | None:
     """Return a value as text, None where it is neither text, truth value nor finite number.
 
     Of a list of strings and of objects with a "text" these are joined, by blanks where none of them
-    begins or ends with one. Bytes that are not UTF-8 are
-    read as cp1252.
+    begins or ends with one. Bytes that are not UTF-8 are read as cp1252.
     """
     if isinstance(value, list):
         pieces = [_piece_text(piece) for piece in value]

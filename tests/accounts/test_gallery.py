@@ -9,14 +9,14 @@ import pytest
 from helpers.accounts import gallery as gallery_module
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
 from helpers.accounts.gallery import NOBODY, UNDECIDED, UNJUDGED, AccountGallery
-from helpers.accounts.samples import halves, texts_of
-from helpers.accounts.scoring import (
+from helpers.accounts.habits import (
     DOUBT_OF_OUTSIDERS,
     LIKENESS_WEIGHT,
     MAX_LIKENESS,
-    in_plain_words,
+    in_common_words,
     likeness_term,
 )
+from helpers.accounts.samples import halves, texts_of
 from helpers.core import paths
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import cosine
@@ -252,11 +252,11 @@ def test_a_habit_alone_links_nobody(committers, encoder, habit, monkeypatch):
     assert (of_owner.answer == names[0]) == (habit != "Every Word Capital")
     assert of_owner.target == names[0]
 
-    monkeypatch.setattr("helpers.accounts.scoring.DOUBT", 0)
-    monkeypatch.setattr("helpers.accounts.scoring.LIKENESS_WEIGHT", 0)
-    monkeypatch.setattr("helpers.accounts.scoring.DOUBT_OF_OUTSIDERS", 0)
+    monkeypatch.setattr("helpers.accounts.habits.DOUBT", 0)
+    monkeypatch.setattr("helpers.accounts.habits.LIKENESS_WEIGHT", 0)
+    monkeypatch.setattr("helpers.accounts.habits.DOUBT_OF_OUTSIDERS", 0)
     monkeypatch.setattr(gallery_module, "HABIT_MARGIN", np.inf)
-    monkeypatch.setattr("helpers.accounts.scoring.RARE_HABIT_SHARE", 0)
+    monkeypatch.setattr("helpers.accounts.habits.RARE_HABIT_SHARE", 0)
     monkeypatch.setattr(gallery_module, "without_frames", lambda store, _: store)
     gallery = AccountGallery.of(encoder, known, names[:40])
     queries = gallery.queries([*strangers, spelled[0][24:]])
@@ -268,7 +268,7 @@ def test_plain_words_are_without_rare_habits(committers, encoder):
     known = list(committers.values())
     known[0] = [respell(text) for text in known[0]]
     gallery = AccountGallery.of(encoder, known, list(committers))
-    plain = in_plain_words(gallery, gallery.targets)
+    plain = in_common_words(gallery, gallery.targets)
     texts = texts_of(plain.store, np.arange(plain.store.posts), encoder.tokenizer)
     of_first = " ".join(texts[: plain.count[0]]).split()
     of_others = " ".join(texts[plain.count[0] :]).split()

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from backports import zstd
 
-from helpers.accounts import decisions, reading, scoring, validation
+from helpers.accounts import decisions, habits, reading, validation
 from helpers.accounts.gallery import HABIT_MARGIN, NOBODY, AccountGallery
 from helpers.accounts.page import read_record, sentences
 from helpers.accounts.samples import (
@@ -184,7 +184,7 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     lowest, highest = use.bounds(count)
     written, plain = (use.log_ratio(of_version[judged], *posts, count) for of_version in scores)
     ratios = np.minimum(written, plain + HABIT_MARGIN).clip(max=highest)
-    added = scoring.likeness_term(gallery, choice.older)[judged]
+    added = habits.likeness_term(gallery, choice.older)[judged]
     expected = (ratios + added).clip(lowest, highest)
     assert 0 < (added < -1).mean() < 1
     np.testing.assert_allclose(choice.ratios["own"][judged], expected, rtol=1e-5)

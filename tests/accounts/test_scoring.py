@@ -8,7 +8,7 @@ import torch.nn.functional as nnf
 from scipy.optimize import minimize_scalar
 from scipy.special import logit
 
-from helpers.accounts import scoring
+from helpers.accounts import habits, scoring
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.samples import halves, spread_posts
@@ -182,7 +182,7 @@ def test_likeness_equals_a_loop():
         own = min(older[query] @ newer[query], target_older[target] @ target_newer[target])
         expected[query, target] = np.log(across / own)
     sides = ((older, newer), (target_older, target_newer))
-    np.testing.assert_allclose(scoring.log_likeness(*sides), expected, atol=1e-5)
+    np.testing.assert_allclose(habits.log_likeness(*sides), expected, atol=1e-5)
     pairs = rng.integers(0, 3, (5, 2))
-    of_pairs = scoring.log_likeness(*sides, pairs)
+    of_pairs = habits.log_likeness(*sides, pairs)
     np.testing.assert_allclose(of_pairs, expected[tuple(pairs.T)], atol=1e-5)

@@ -21,7 +21,7 @@ from ..tokens.store import TokenStore, concat_ranges, with_tokens
 
 MAX_TOKENS = 128  # number of tokens that are read of each post
 MIN_POSTS = 4  # accounts with fewer posts are left out: they show too little of a style
-MOST_POSTS = 1024  # number of posts that are read of each account at most
+MOST_POSTS = 512  # of each account are read at most, as many as calibration has seen
 UNKNOWN_TOPIC = NO_TOPIC  # the name of a topic that is not known
 # Length of a passage: a repetition of so many tokens is a form or a copy. In another language than
 # English they are only three words. With 24 tokens Spanish accounts rank higher, but fewer of the

@@ -38,7 +38,7 @@ HIDDEN_WORD = " \u2423"  # stands for a word that "LSA-WCCN, frequent" masks
 MAX_P_VALUE = 0.001  # small, because thousands of words are tested
 MIN_RATE_RATIO = 2  # share of posts with a word in the shared rooms, over that share elsewhere
 MIN_OTHER_ACCOUNTS = 3  # so many other accounts must use a word in the shared rooms
-MAX_COUNTED_POSTS = 20_000  # those of the two accounts, and of others as many as are left
+MAX_COUNTED_POSTS = 10_000  # those of the two accounts, and of others as many as are left
 
 MAX_FEATURES = 8  # that speak for a pair, and that speak against it
 SHOWN_POSTS = 5  # of each account

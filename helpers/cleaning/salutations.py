@@ -29,6 +29,11 @@ THANKS = r"(?i:regards|cheers|thanks|thank you|thx)\b"
 GOODBYE = (
     rf"(?i:{THANKS}|sincerely|yours|greetings|wishes|best|hth|helps|advance|saludos|ciao|luck)\b"
 )
+# what a signature holds, and few posts do: a line's end, or a farewell, in lower case
+SIGNED = re.compile(
+    r"\n|regards|cheers|thanks|thank you|thx|sincerely|yours|greetings|wishes|best|hth|helps"
+    "|advance|saludos|ciao|luck"
+)
 # what stands before the name in a signature: words that close a letter ("Best regards,"), the end
 # of a paragraph, dashes, a short line that ends with a comma
 BEFORE_SIGNATURE = (
@@ -78,6 +83,8 @@ def mask_salutations(text: str) -> tuple[str, list[str]]:
     for end in reversed(ends[-2:]):
         tail_start = max(end - MAX_SALUTATION_CHARS, 0)
         tail = text[tail_start:end]
+        if not SIGNED.search(tail.casefold()):
+            continue
         signature = SIGNATURE.search(tail) or REGARDS.search(tail)
         if signature:
             name_start, name_end = signature.span(signature.lastindex)

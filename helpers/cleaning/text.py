@@ -179,7 +179,20 @@ def clean_post(text: str, author: str = "") -> str:
     author : str, display name or address of the writer
         Its occurrences become ``@self``, see :func:`mask_mentions`; empty: nothing is masked.
     """
-    text = normalise_unicode(plain_text(text))
+    return clean_plain_text(plain_text(text), author)
+
+
+def clean_plain_text(text: str, author: str = "") -> str:
+    """Return a post as :func:`clean_post` does, of a text without the markup of an export.
+
+    Parameters
+    ----------
+    text : str
+        Result of :func:`helpers.cleaning.markup.plain_text`.
+    author : str
+        As :func:`clean_post` takes it.
+    """
+    text = normalise_unicode(text)
     if "`" in text:
         # a fence that is never closed runs to the end, as the chat clients show it
         text = " ".join(text.split("```")[::2])

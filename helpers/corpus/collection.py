@@ -346,7 +346,7 @@ def _clean_text(text, author, config, heard):
         # a greeting is told from the lines of a post, which may be those of HTML
         text, names = salutations.mask_salutations(plain_text(text))
         heard.update(names)
-        text = cleaning.clean_post(text, author)
+        text = cleaning.clean_plain_text(text, author)
     was_cut = was_cut or len(text) > config.max_chars
     return text[: config.max_chars].rstrip(), was_cut
 

@@ -29,7 +29,7 @@ from duckdb import DuckDBPyConnection
 from rensa import RMinHash
 
 from ..cleaning.text import drop_edge_marks, mask_addresses
-from .personal_names import MaskedNames, mask_known_names, mask_nicks
+from .personal_names import MaskedNames, mask_known_names, mask_nicks, words_in, words_of_names
 from .posts_table import open_database, query_row, write_posts
 
 # the characters beside the blank that str.split() takes for white space, in an expression of RE2
@@ -106,7 +106,8 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
     connection.execute(SQL["tables"])
 
     first_words = {words[0] for words in settings.names}
-    mask = partial(_mask, settings, first_words)
+    telling_words = words_of_names(first_words, settings.nicks)
+    mask = partial(_mask, settings, first_words, telling_words)
     if settings.names or settings.nicks:
         connection.create_function("mask_names", mask, ["VARCHAR"], "VARCHAR")
     else:
@@ -123,7 +124,9 @@ def open_tables(connection: DuckDBPyConnection, parts: list[Path], settings: Mer
     connection.read_parquet([str(part) for part in parts]).create_view("file_rows")
 
 
-def _mask(settings, first_words, text):
+def _mask(settings, first_words, telling_words, text):
+    if telling_words.isdisjoint(words_in(text)):
+        return text  # as most posts, it names nobody
     return mask_known_names(settings.names, first_words, mask_nicks(settings.nicks, text))
 
 

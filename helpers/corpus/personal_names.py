@@ -111,6 +111,30 @@ def nicks_of(people: Iterable[str]) -> dict[str, bool]:
     return {name.lower(): NO_WORD.search(name) is not None for name in names}
 
 
+def words_in(text: str) -> list[str]:
+    """Return all words of a text, digits and "_" included, alike for upper and lower case.
+
+    Parameters
+    ----------
+    text : str
+        A post, or a name.
+    """
+    return re.findall(r"\w+", text.casefold())
+
+
+def words_of_names(first_words: set[str], nicks: dict[str, bool]) -> set[str]:
+    """Return a word of :func:`words_in` of each name, the longest: no other text holds a name.
+
+    Parameters
+    ----------
+    first_words
+        The first words of names, see :func:`mask_known_names`.
+    nicks
+        Result of :func:`nicks_of`.
+    """
+    return {max(words_in(name), key=len) for name in first_words.union(nicks)}
+
+
 def mask_nicks(nicks: dict[str, bool], text: str) -> str:
     """Return a text with ``@user`` for nicks after "@" or at a line's start, or that are no words.
 

@@ -199,6 +199,7 @@ def _piece_text(piece):
     return ""
 
 
+@lru_cache(maxsize=1000)
 def marks_rows(column: str) -> bool:
     """Return whether a column is called as those that mark posts of bots, or of others."""
     return _bare_name(column) in TRUTH_OF_BOT | ID_OF_BOT | REPOST

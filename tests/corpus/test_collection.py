@@ -209,7 +209,7 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
 @pytest.mark.parametrize(
     "place, survives",
     [
-        ("helpers.cleaning.text.clean_post", 1),
+        ("helpers.cleaning.text.clean_plain_text", 1),
         ("helpers.corpus.merge.run_step", 3),
         ("helpers.corpus.merge.write_posts", 3),
         ("helpers.corpus.collection.write_json", 1),

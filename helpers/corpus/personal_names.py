@@ -25,6 +25,9 @@ MaskedNames = dict[tuple[str, ...], bool]
 MAX_NAME_WORDS = 4  # further words of a name are ignored
 MIN_SALUTATIONS = 3  # a name from salutations is known once so many posts greet or sign with it
 MAX_LOWER_CASE = 0.1  # a word with more lower-case uses per capitalised use is a common word
+# and as few authors write it in lower case: who is spoken of in a chat is "doe" for some
+LOWER_CASE_AUTHORS = 0.1  # share of the authors from which they are not few, but
+MIN_AUTHORS, MAX_AUTHORS = 3, 10  # at least and at most so many are asked for
 MIN_LOWER_CASE = 10  # with fewer, these uses may all be the full name itself: "neil gandler"
 # a common word is a first name where so many posts greet or sign with it or so many full names
 # begin with it, and where it has at most so many uses in lower case for each of these
@@ -36,13 +39,13 @@ ORGANISATIONS = frozenset(
     " foundation group inc institute laboratory network news of school sciences services society"
     " software student support systems team university users".split()
 )
-# names of months and weekdays: "in April" names nobody
+# names of months, weekdays and seasons: "in April" names nobody
 CALENDAR = frozenset(
     "january february march april may june july august september october november december monday"
-    " tuesday wednesday thursday friday saturday sunday".split()
+    " tuesday wednesday thursday friday saturday sunday spring summer autumn winter".split()
 )
-# a word that is no part of a path, an address, an identifier or "don't"
-WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w|['’][tT]\b)")
+# a word that is no part of a path, an address, an identifier or "don't", in archives also "don?t"
+WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w|['’?][tT]\b)")
 # the same as WORD for DuckDB, with a following "'t"; a typographic apostrophe would make it three
 # times slower
 COUNTED_WORD = r"""(?:^|[\s"(])(\pL+(?:'t)?)"""
@@ -57,6 +60,8 @@ NICK = re.compile(
     r"|(?<![\w@./:\\$])@?\w[\w.+-]{1,43}+(?:#\d{4})?(?![\w(]|[/:@]\w)",
     re.M,
 )
+JOINTS = ("", "_", ".", "-")  # between the words of a full name that is written as one word
+MIN_FIRST_LETTERS = 3  # of its first word: "A. Long" is no "along"
 NUMBER = re.compile(r"#\d{4}$")  # behind a name of Discord
 PART = re.compile(r"[^<>\[\]*-]+")  # of a word with hyphens
 # what may stand behind a name: an address, pronouns
@@ -100,15 +105,23 @@ def bare_name(name: str) -> str:
 def nicks_of(people: Iterable[str]) -> dict[str, bool]:
     """Return the names of one word with a letter, in lower case, and whether each is no word.
 
-    Names with "@" are left out.
+    First and last word of a full name are such a name where they are joined, as in "JaneDoe" and
+    "jane_doe". Names with "@" are left out.
 
     Parameters
     ----------
     people
         Names of authors and those in headers and mentions.
     """
-    names = (name for name in people if re.fullmatch(r"(?=\S*[^\W\d_])[^\s@]{2,40}", name))
-    return {name.lower(): NO_WORD.search(name) is not None for name in names}
+    nicks = {}
+    for name in people:
+        if FULL_NAME.fullmatch(name):
+            words = LETTERS.findall(name.lower())
+            if len(words) > 1 and len(words[0]) >= MIN_FIRST_LETTERS:
+                nicks |= {joint.join((words[0], words[-1])): True for joint in JOINTS}
+        elif re.fullmatch(r"(?=\S*[^\W\d_])[^\s@]{2,40}", name):
+            nicks[name.lower()] = NO_WORD.search(name) is not None
+    return nicks
 
 
 def words_in(text: str) -> list[str]:
@@ -177,7 +190,8 @@ def names_to_mask(
     of names from salutations are also masked alone, in upper or lower case, unless they are common
     ones. A common word must be capitalised; it is masked alone only if it is a first name, see
     :func:`_first_names`, and only where :func:`_stands_as_name` holds. A common word is an everyday
-    word, or one whose uses in lower case are more than MAX_LOWER_CASE of the others.
+    word, or one that many authors write in lower case, and not seldom: MAX_LOWER_CASE of its other
+    uses.
 
     Parameters
     ----------
@@ -198,9 +212,10 @@ def names_to_mask(
     frequent_words = set(EVERYDAY)
     lower_case = Counter()
     words = sorted(set().union(*names.values()))
-    for word, low, high in _count_letter_case(connection, words, parts):
+    full_names = {(of_name[0], of_name[-1]) for of_name in names.values() if len(of_name) > 1}
+    for word, low, high, is_common in _count_letter_case(connection, words, full_names, parts):
         lower_case[word] = low
-        if low > MAX_LOWER_CASE * (high + salutation_words[word]):
+        if is_common and low > MAX_LOWER_CASE * (high + salutation_words[word]):
             common_words.add(word)
             if low >= MIN_LOWER_CASE:
                 frequent_words.add(word)
@@ -227,21 +242,40 @@ def _words_of_names(people, salutations):
     return {name: tuple(LETTERS.findall(name.lower()))[:MAX_NAME_WORDS] for name in names}
 
 
-def _count_letter_case(connection, words, parts):
-    """Return how often a corpus writes words in lower case and otherwise.
+def _count_letter_case(connection, words, full_names, parts):
+    """Return how often a corpus writes words in lower case and otherwise, and if many authors do.
 
-    Of a word without uses in lower case nothing is returned.
+    Of a word without uses in lower case nothing is returned. Those within one of ``full_names``
+    (pairs of words) do not count: a chat writes "jane doe".
     """
     connection.register("name_words", pa.table({"word": pa.array(words, pa.string())}))
+    pairs = pa.array([" ".join(pair) for pair in full_names], pa.string())
+    connection.register("full_names", pa.table({"pair": pairs}))
     return connection.execute(
         """
-        WITH words AS (
-            SELECT unnest(regexp_extract_all(text, $word, 1)) AS word
-            FROM read_parquet($parts)),
-        uses AS (SELECT word, lower(word) AS name FROM words)
-        SELECT name, count(*) FILTER (word = name) AS low, count(*) FILTER (word != name) AS high
-        FROM uses WHERE name IN (FROM name_words) GROUP BY name HAVING low > 0""",
-        {"parts": [str(part) for part in parts], "word": COUNTED_WORD},
+        WITH posts AS (
+            SELECT author, regexp_extract_all(text, $word, 1) AS words FROM read_parquet($parts)),
+        words AS (
+            SELECT author, unnest(words) AS word, unnest(words[2:]) AS next,
+                unnest(list_prepend('', words)) AS previous FROM posts),
+        uses AS (
+            SELECT author, lower(word) AS name, name = word
+                AND lower(previous || ' ' || word) NOT IN (FROM full_names)
+                AND coalesce(lower(word || ' ' || next), '') NOT IN (FROM full_names) AS is_low,
+                name != word AS is_high
+            FROM words WHERE name IN (FROM name_words)),
+        authors AS (SELECT count(DISTINCT author) AS number FROM posts)
+        SELECT name, countif(is_low) AS low, countif(is_high),
+            count(DISTINCT author) FILTER (is_low)
+                >= greatest(least($share * any_value(authors.number), $most), $least)
+        FROM uses, authors GROUP BY name HAVING low > 0""",
+        {
+            "parts": [str(part) for part in parts],
+            "word": COUNTED_WORD,
+            "share": LOWER_CASE_AUTHORS,
+            "least": MIN_AUTHORS,
+            "most": MAX_AUTHORS,
+        },
     ).fetchall()
 
 

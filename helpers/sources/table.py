@@ -27,10 +27,12 @@ from .csv_and_json_lines import csv_rows, json_records
 from .table_columns import (
     RoundedIds,
     author_of,
+    holds_names,
     joined_text,
     marks_rows,
     row_mark,
     unix_seconds,
+    value_text,
 )
 
 BATCH_ROWS = 10_000  # most rows of a batch
@@ -72,6 +74,8 @@ def parts(
 
     All posts with an empty topic have one topic, NO_TOPIC. For a split by topic, and for whatever
     compares topics, it is a topic like any other.
+
+    Columns that are called as those with names are read for these names, which are masked in posts.
 
     A text of JSON may be a list of strings and objects with a ``text``, as Telegram writes words in
     bold and links; they are joined.
@@ -185,10 +189,10 @@ def bad_time(location: str | list[str], column: str) -> str:
 
 def _rows(columns, path, drops):
     """Yield the values of the posts of one file, and the reasons of drops."""
-    marks = list(filter(marks_rows, column_names(path)))
+    others = [column for column in column_names(path) if marks_rows(column) or holds_names(column)]
     stem = bare_path(path).stem
     ids = RoundedIds(columns["author"])
-    for record in _records(path, _needed([*columns.values(), marks]), drops):
+    for record in _records(path, _needed([*columns.values(), others]), drops):
         yield _row(record, columns, stem, ids, drops)
     with _readable(path):
         ids.check()
@@ -219,12 +223,15 @@ def _row(record, columns, stem, ids, drops):
         return "bad_time"
     if is_bot(author):
         return "bot"
+    names = []
     for column, value in record.items():
         # a column of JSON lines may begin anywhere in the file
         if marks_rows(column):
             mark = row_mark(column, value)
             if mark:
                 return mark
+        if holds_names(column):
+            names.append(value_text(value) or "")
     if RETWEET.match(text):
         return "repost"
     topic = joined_text(record, columns["topic"], stem)
@@ -232,7 +239,7 @@ def _row(record, columns, stem, ids, drops):
         drops["note_empty_topic"] += 1
         topic = NO_TOPIC
     post_id = escape_surrogates(joined_text(record, columns.get("id", []), stem))
-    return author, time, topic, text, post_id or None
+    return author, time, topic, text, post_id or None, names
 
 
 def _records(path, needed, drops):

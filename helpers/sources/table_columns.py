@@ -70,6 +70,14 @@ REPOST = set(
     "forwardedfrom forwardedfromid forwardfrom forwardorigin isforwarded fwdfrom reblog reblogid "
     "reblogofid retweetedstatus retweetedstatusid isretweet".split()
 )
+# columns with names of people, beside that of the authors: "Author" where these are told by
+# "AuthorID", "from" beside "from_id", "user.display_name"
+NAMES = set(
+    "account accountname author authorfullname authorname by displayname from fromname fullname "
+    "handle inreplytoscreenname inreplytouser member name nick nickname poster postername "
+    "profilename realname recipient replyto screenname sender sendername user userdisplayname "
+    "userfullname username userrealname userscreenname".split()
+)
 TRUE_WORDS = set("true t yes y 1 1.0".split())
 FALSE_WORDS = set("false f no n 0 0.0 none null nan".split()) | {""}
 
@@ -189,9 +197,14 @@ def value_text(value: object) -> str | None:
 
 
 def _piece_text(piece):
-    """Return the text of a piece of prose, a string or an object; "" where it has none."""
+    """Return the text of a piece of prose, a string or an object; "" where it has none.
+
+    Telegram writes people without a user name by name, in pieces of a type of their own.
+    """
     if isinstance(piece, dict) and piece.get("type") == "blockquote":
         return ""
+    if isinstance(piece, dict) and piece.get("type") == "mention_name":
+        return "@user"
     if isinstance(piece, dict):
         piece = piece.get("text")
     if isinstance(piece, str):
@@ -203,6 +216,12 @@ def _piece_text(piece):
 def marks_rows(column: str) -> bool:
     """Return whether a column is called as those that mark posts of bots, or of others."""
     return _bare_name(column) in TRUTH_OF_BOT | ID_OF_BOT | REPOST
+
+
+@lru_cache(maxsize=1000)
+def holds_names(column: str) -> bool:
+    """Return whether a column is called as those that hold names of people."""
+    return _bare_name(column) in NAMES
 
 
 def row_mark(column: str, value: object) -> str:

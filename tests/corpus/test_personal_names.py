@@ -9,7 +9,9 @@ from tests.factories import posts_table
 
 
 def known(tmp_path, texts, people, heard=(), parts=1):
-    rows = [("a", i, "t", text) for i, text in enumerate([*texts] + 20 * ["Jane Doe"])]
+    # three authors: what one of them alone writes in lower case may be a name for all that
+    said = [(author, text) for author in "abc" for text in texts] + 20 * [("a", "Jane Doe")]
+    rows = [(author, i, "t", text) for i, (author, text) in enumerate(said)]
     paths = [posts_table(tmp_path / f"{part}.parquet", rows[part::parts]) for part in range(parts)]
     with duckdb.connect() as connection:
         masked = personal_names.names_to_mask(connection, people, Counter(heard), paths)
@@ -53,6 +55,20 @@ def test_a_full_name_that_others_write_in_lower_case_is_masked(tmp_path):
     assert known(tmp_path, texts, ["NEIL B. GANDLER", "Will Hope"]) == masked
 
 
+def test_a_surname_that_few_write_in_lower_case_is_masked(tmp_path):
+    people = ["Ulrich Obermann", "Jane Stone"]
+    said = [("a", "Mr. Obermann and Mrs. Stone are right"), ("b", "as obermann said")]
+    said += [(author, "ulrich obermann told me, not jane stone") for author in "abcde"]
+    said += [(author, "a stone is a stone") for author in "abc"]
+    table = posts_table(tmp_path / "posts.parquet", [(*row[:1], 0, "t", row[1]) for row in said])
+    with duckdb.connect() as connection:
+        names = personal_names.names_to_mask(connection, people, Counter(), [table])
+    first_words = {words[0] for words in names}
+    masked = [personal_names.mask_known_names(names, first_words, text) for _, text in said]
+    assert masked[:2] == ["Mr. @user and Mrs. Stone are right", "as @user said"]
+    assert masked[2:] == 5 * ["@user told me, not @user"] + 3 * ["a stone is a stone"]
+
+
 def test_a_first_name_that_is_a_word_is_masked_where_it_stands_as_a_name(tmp_path):
     pairs = {
         "as Mark said, and Mark's point": "as @user said, and @user's point",
@@ -70,7 +86,7 @@ def test_a_first_name_that_is_a_word_is_masked_where_it_stands_as_a_name(tmp_pat
 
 
 def test_names_that_letters_hold_count_as_capitalised_uses(tmp_path):
-    assert known(tmp_path, ["ask Bob, said bob"], [], ["Bob"] * 20) == ["ask @user, said @user"]
+    assert known(tmp_path, ["ask Bob, said bob"], [], ["Bob"] * 40) == ["ask @user, said @user"]
 
 
 def test_the_rest_of_a_damaged_name_is_no_name(tmp_path):

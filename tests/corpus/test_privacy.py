@@ -326,6 +326,11 @@ def collected(folder, rows, **settings):
     """The posts table of some rows of (author, topic, text)."""
     names = ["author", "topic", "text"]
     records = [dict(zip(names, row)) | {"time": TIME} for row in rows]
+    return collected_records(folder, records, **settings)
+
+
+def collected_records(folder, records, **settings):
+    """The posts table of some objects of JSON."""
     config = CollectConfig(
         source="table", location=str(write_lines(folder / "a.jsonl", records)), **settings
     )
@@ -365,6 +370,35 @@ def test_nicks_are_masked_where_they_are_no_words(tmp_path, outputs):
         texts[-1],
     }
     assert set(collected(tmp_path, rows, pseudonymise=False).topic) == {"DM with jane_x"}
+
+
+def test_names_beside_ids_are_masked(tmp_path, outputs):
+    names = ["Zoë Öttinger", "sunny7", "Karl Brumm"]
+    mention = [{"type": "mention_name", "text": "Jane Roe"}, ", what do you say of it?"]
+    texts = [
+        "so @Zoë Öttinger says",
+        "I think sunny7 is right",
+        "look, Karl Brumm said it",
+        mention,
+    ]
+    records = [
+        {"AuthorID": 900 + number % 3, "Author": names[number % 3], "Content": text}
+        for number, text in enumerate(texts)
+    ]
+    columns = {"author": "AuthorID", "text": "Content", "topic": None, "time": None}
+    posts = collected_records(tmp_path, records, columns=columns)
+    assert sorted(posts.text) == [
+        "@user , what do you say of it?",
+        "I think @user is right",
+        "@user said it all",
+        "so @user @user says",
+    ]
+
+
+@pytest.mark.parametrize("written", ["ZoeBrumm", "zoe_brumm", "Zoe.Brumm", "zoe-brumm"])
+def test_a_full_name_that_is_written_as_one_word_is_masked(tmp_path, outputs, written):
+    rows = [("Zoe Brumm", "tea", "this is what I think"), ("ann", "tea", f"so {written} thinks")]
+    assert "so @user thinks" in set(collected(tmp_path, rows).text)
 
 
 def test_topics_hold_no_names_with_pseudonyms(tmp_path, outputs):

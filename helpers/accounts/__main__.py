@@ -74,7 +74,7 @@ def _add_options(name, add) -> None:
         add("--force", action="store_true", help="replace an existing file")
         return
     accounts_help = "accounts to ask about, whose pairs are printed (default: all)"
-    add("--accounts", nargs="*", default=[], help=accounts_help)
+    add("--accounts", nargs="+", default=[], help=accounts_help)
     add("--decisions", help="a CSV file of pairs that are known: account_a, account_b, decision")
     if name == "match":
         overlap_help = "share of the shorter list that has a partner (estimated)"

@@ -423,8 +423,9 @@ def column_types(location: str, given: dict) -> dict[str, str | None]:
         if column is None and kind in NEEDED:
             raise ValueError(
                 f"{file}: which column is the {kind}? There are {listed}; say --{kind} <column>. "
-                "If these are no names, add a first line with the names of the columns, such as "
-                "author,time,topic,text"
+                "To a CSV file without names add a first line with the names of the columns, such "
+                "as author,time,topic,text; each object of JSON lines needs a key for the author "
+                "of a post and one for its text"
             )
         if column is not None and column not in columns:
             raise ValueError(f"{file} has no column {column!r}; it has {listed}")

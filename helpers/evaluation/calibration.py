@@ -15,6 +15,7 @@ from scipy.special import expit, logit
 from .bootstrap import metric_table
 from .detection import PAPER, DetectionCosts, count_scores, error_rates, min_dcf
 from .scores import refuse_nan
+from .trials import as_trials
 
 # Bounds of an estimated prior: no list is without second accounts for certain, and where scores
 # are higher than in calibration, every account would seem to have one.
@@ -91,13 +92,14 @@ def fit_calibration(
     Raises
     ------
     ValueError
-        If all trials are of one kind, or if a score or a size's logarithm is not finite.
+        If all trials are of one kind, or if a score or a size's logarithm is not finite, or as
+        :func:`helpers.evaluation.trials.as_trials`.
     """
     # imported here: a calibration that is only applied need not wait for it
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
-    same = np.asarray(same, bool)
+    scores, same = as_trials(scores, same)
     features = _features(scores, query_posts, target_posts)
     is_finite = np.isfinite(features).all(1)
     if not is_finite.all() or same.all() or not same.any():
@@ -187,15 +189,14 @@ def cllr(llr: np.ndarray, same: np.ndarray) -> float:
     Raises
     ------
     ValueError
-        If a ratio is NaN.
+        If a ratio is NaN, or as :func:`helpers.evaluation.trials.as_trials`.
 
     References
     ----------
     Brummer and du Preez 2006.
     """
-    llr = np.asarray(llr)
+    llr, same = as_trials(llr, same)
     refuse_nan(llr, "likelihood ratios")
-    same = np.asarray(same, bool)
     of_one = np.logaddexp(0, -llr[same]).mean()
     of_two = np.logaddexp(0, llr[~same]).mean()
     return float((of_one + of_two) / 2 / np.log(2))
@@ -216,12 +217,12 @@ def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
     Raises
     ------
     ValueError
-        If a score is NaN.
+        If a score is NaN, or as :func:`helpers.evaluation.trials.as_trials`.
     """
     from sklearn.isotonic import IsotonicRegression
 
+    scores, same = as_trials(scores, same)
     refuse_nan(scores)
-    same = np.asarray(same, bool)
     level = np.unique(scores, return_inverse=True)[1]  # equal scores have one ratio
     weight = np.where(same, 0.5 / same.mean(), 0.5 / (~same).mean())
     share = IsotonicRegression(y_min=0, y_max=1).fit(level, same, weight).predict(level)
@@ -255,12 +256,12 @@ def reliability_bins(
     Raises
     ------
     ValueError
-        If a ratio is NaN.
+        If a ratio is NaN, or as :func:`helpers.evaluation.trials.as_trials`.
     """
     from scipy.stats import binomtest
 
+    llr, same = as_trials(llr, same)
     refuse_nan(llr, "likelihood ratios")
-    same = np.asarray(same, bool)
     predicted = expit(llr + logit(prior))
     weight = np.where(same, prior / same.sum(), (1 - prior) / (~same).sum())
     trials = {
@@ -302,7 +303,13 @@ def calibration_metrics(
     Returns
     -------
     A row for each metric, columns value, low and high (NaN).
+
+    Raises
+    ------
+    ValueError
+        As :func:`helpers.evaluation.detection.count_scores`.
     """
+    llr, same = as_trials(llr, same)
     accepted = llr >= costs.threshold
     p_miss = 1 - accepted[same].mean()
     p_fa = accepted[~same].mean()

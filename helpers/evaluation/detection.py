@@ -14,6 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from ..core.parameters import Config
+from .trials import as_trials
 
 # recall metrics, and the precision at which each is measured
 PRECISIONS = {"R@P90": 0.9, "R@P99": 0.99}
@@ -107,10 +108,10 @@ def count_scores(
     Raises
     ------
     ValueError
-        If a score is not finite, or all trials are of one kind.
+        If a score is not finite, or all trials are of one kind, or as
+        :func:`helpers.evaluation.trials.as_trials`.
     """
-    scores = np.asarray(scores)
-    same = np.asarray(same, bool)
+    scores, same = as_trials(scores, same)
     if accounts is None:
         accounts = np.zeros(len(scores), int)
     row, accounts = pd.factorize(np.asarray(accounts))
@@ -231,7 +232,15 @@ def auc(scores: np.ndarray, same: np.ndarray, weights: np.ndarray | None = None)
     Returns
     -------
     (...)
+
+    Raises
+    ------
+    ValueError
+        If a score is not finite, or as :func:`helpers.evaluation.trials.as_trials`.
     """
+    scores, same = as_trials(scores, same)
+    if not np.isfinite(scores).all():
+        raise ValueError("the area under the ROC curve needs finite scores")
     if weights is None:
         weights = np.ones(len(same))
     order = np.argsort(scores)

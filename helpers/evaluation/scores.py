@@ -33,6 +33,7 @@ from scipy import sparse
 from torch import Tensor
 
 from ..encoders.base import Encoder
+from .trials import as_bool
 
 GRID = 2.0**20  # scores are multiples of 1 / GRID
 BLOCK = 2**22  # scores that are held at a time, 16 MB; of a fusion, for each of its encoders
@@ -90,9 +91,10 @@ def best_ranks(scores: np.ndarray, is_own: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a score is NaN.
+        If a score is NaN, or as :func:`helpers.evaluation.trials.as_bool`.
     """
     refuse_nan(scores)
+    is_own = as_bool(is_own, scores.shape)
     best = scores.max(1, keepdims=True, where=is_own, initial=-np.inf)
     return 1 + ((scores >= best) & ~is_own).sum(1)
 

@@ -34,6 +34,48 @@ class Trials:
         return self.queries.authors[query_rows] == self.targets.authors[target_rows]
 
 
+def as_trials(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores of trials, and whether each is of one account, as arrays (N,).
+
+    Parameters
+    ----------
+    scores : (N,)
+    same : (N,), bool, or 1 and 0 of any type
+
+    Raises
+    ------
+    ValueError
+        If a shape or a label is another one.
+    """
+    scores = np.asarray(scores)
+    if scores.ndim != 1:
+        raise ValueError(f"scores need the shape (N,), one for each trial, not {scores.shape}")
+    return scores, as_bool(same, scores.shape)
+
+
+def as_bool(labels: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return labels of scores as bool.
+
+    Parameters
+    ----------
+    labels : bool, or 1 and 0 of any type
+    shape : shape of the scores
+
+    Raises
+    ------
+    ValueError
+        If the labels have another shape, or one of them another value.
+    """
+    labels = np.asarray(labels)
+    is_label = (labels == 0) | (labels == 1)
+    if labels.shape != shape or not is_label.all():
+        raise ValueError(
+            f"labels need the shape {shape} of the scores, and to be True, False, 1 or 0: their "
+            f"shape is {labels.shape}, {(~is_label).sum()} are others"
+        )
+    return labels.astype(bool, copy=False)
+
+
 def check_ranking(trials: Trials) -> None:
     """Check that every query can have a rank.
 

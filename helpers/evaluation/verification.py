@@ -24,6 +24,7 @@ import pandas as pd
 from scipy.special import expit
 
 from ..core.artifacts import atomic_write
+from ..core.parameters import unknown
 from ..tokens.batch import Samples
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
@@ -31,7 +32,7 @@ from .bootstrap import metric_table, resampled_metrics
 from .calibration import Calibration, fit_calibration
 from .detection import auc
 from .models import System, as_model
-from .trials import Trials
+from .trials import Trials, as_bool, as_trials
 
 GRID = np.linspace(0.02, 0.98, 49)  # thresholds that are tried
 AVERAGED = {  # by definition, the metrics whose mean is "overall"
@@ -338,7 +339,7 @@ def _metrics(definition, pairs, author_times):
     scores = pairs.score.to_numpy()
     same = pairs.same.to_numpy()
     times = author_times[:, first] * np.where(same, 1, author_times[:, second])
-    is_hard = same != pairs.same_topic.to_numpy(bool)
+    is_hard = same != as_bool(pairs.same_topic, same.shape)
     metrics = pan_metrics(scores, same, definition, times)
     metrics["hardest_AUC"] = auc(scores, same, times * is_hard)
     columns = [metrics[name] for name in METRICS]
@@ -380,8 +381,10 @@ def pan_metrics(
     Raises
     ------
     ValueError
-        As :func:`check_answers`.
+        If there is no such definition, or as :func:`check_answers`.
     """
+    if message := unknown([definition], DEFINITIONS, "definition"):
+        raise ValueError(message)
     scores, same = check_answers(scores, same)
     if weights is None:
         weights = np.ones(len(same))
@@ -422,10 +425,10 @@ def check_answers(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.
     Raises
     ------
     ValueError
-        If a score is not in [0, 1], or all pairs are of one kind.
+        If a score is not in [0, 1], or all pairs are of one kind, or as
+        :func:`helpers.evaluation.trials.as_trials`.
     """
-    scores = np.asarray(scores, np.float64)
-    same = np.asarray(same, bool)
+    scores, same = as_trials(np.asarray(scores, np.float64), same)
     is_inside = (0 <= scores) & (scores <= 1)
     if not is_inside.all() or same.all() or not same.any():
         raise ValueError(
@@ -463,6 +466,7 @@ def auc_by_comparison(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarr
         As :func:`check_answers`.
     """
     scores, same = check_answers(scores, same)
+    same_topic = as_bool(same_topic, same.shape)
     comparisons = {
         "all pairs": np.ones(len(same), bool),
         "on one topic": same_topic,

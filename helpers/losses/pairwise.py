@@ -26,7 +26,16 @@ def pair_masks(labels: Tensor) -> tuple[Tensor, Tensor]:
     -------
     positives : (B, B) bool, true for two samples by one author; false on the diagonal
     negatives : (B, B) bool, true for two samples by two authors
+
+    Raises
+    ------
+    ValueError
+        the labels have another number of dimensions
     """
+    if labels.ndim != 1:
+        raise ValueError(
+            f"labels need the shape (B,), one for each of B embeddings, and not {(*labels.shape,)}"
+        )
     same_author = labels[:, None] == labels
     return same_author & ~diagonal_of(same_author), ~same_author
 

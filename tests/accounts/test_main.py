@@ -214,6 +214,12 @@ def test_errors_are_one_line(invented, arguments, capsys):
     assert printed.count("\n") == 1 and "Traceback" not in printed
 
 
+def test_accounts_without_a_name_are_not_all(capsys):
+    with pytest.raises(SystemExit):
+        main(["mine", "posts.csv", "--accounts"])
+    assert "--accounts: expected at least one argument" in capsys.readouterr().err
+
+
 HOSTILE = "demo\x1b]0;x\x07\x1b[2J\u202e3"
 
 

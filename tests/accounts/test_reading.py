@@ -64,8 +64,11 @@ def test_columns_are_guessed_or_given(tmp_path):
     assert reading.column_types(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
     with pytest.raises(ValueError, match="no column 'x'"):
         reading.column_types(str(tmp_path / "b.csv"), {"author": "x"})
-    with pytest.raises(ValueError, match="add a first line with the names of the columns"):
+    with pytest.raises(ValueError, match="CSV .* add a first line with the names of the columns"):
         reading.column_types(str(tmp_path / "b.csv"), {})
+    (tmp_path / "pairs.jsonl").write_text('{"id": "1", "pair": ["a text", "another"]}\n')
+    with pytest.raises(ValueError, match="'id', 'pair'.*JSON lines needs a key for the author"):
+        reading.column_types(str(tmp_path / "pairs.jsonl"), {})
 
 
 def test_a_name_of_several_accounts_is_not_guessed_to_be_one(tmp_path):

@@ -81,6 +81,8 @@ def test_only_exactly_one_half_is_unanswered():
     ):
         with pytest.raises(ValueError, match=message):
             pan_metrics(scores, same)
+    with pytest.raises(ValueError, match="unknown definition 'pan22'.*valid: pan20, pan21"):
+        pan_metrics([0.1, 0.2], [1, 0], "pan22")
 
 
 @pytest.mark.skipif(

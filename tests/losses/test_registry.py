@@ -58,6 +58,11 @@ class TestEveryLoss:
             loss.backward()
             assert loss.item() == 0 and not vectors.grad.any()
 
+    def test_labels_in_a_column_are_refused(self, name):
+        vectors, labels = labelled_vectors(2)
+        with pytest.raises(ValueError, match="labels need the shape"):
+            LOSSES[name](vectors, labels[:, None])
+
     def test_a_loss_of_vectors_that_are_no_numbers_is_none(self, name):
         """A training that has diverged is found by its loss."""
         vectors, labels = labelled_vectors(3)

@@ -389,7 +389,7 @@ def test_names_beside_ids_are_masked(tmp_path, outputs):
     posts = collected_records(tmp_path, records, columns=columns)
     assert sorted(posts.text) == [
         "@user , what do you say of it?",
-        "@user said it all",
+        "@user said nothing of it",
         "I think @user is right",
         "so @user @user says",
     ]

@@ -389,8 +389,8 @@ def test_names_beside_ids_are_masked(tmp_path, outputs):
     posts = collected_records(tmp_path, records, columns=columns)
     assert sorted(posts.text) == [
         "@user , what do you say of it?",
-        "@user said nothing of it",
         "I think @user is right",
+        "look, @user said it",
         "so @user @user says",
     ]
 

@@ -142,9 +142,22 @@ UUCP = re.compile(
     r"(?:(?:\{[\w,.-]{1,99}\}|\.{2,3})!|[a-z\d][a-z\d.-]{0,64}+![a-z\d.-]{1,64}+!)"
     r"(?:[a-z\d.-]{1,64}+!){0,9}[\w%-]++(?:[.+@%-]\w++){0,9}"
 )
+# a telephone number that begins with 0: "0151/2345678", "07700 900123", "020 7946 0123",
+# "(02) 9999 0123", "06 12 34 56 78", "01512345678", "0049 (0)151 2345678". Ten digits in a row are
+# one only after 06 and 07, as mobile numbers begin: most others are ISBNs
+NATIONAL_PHONE = (
+    r"(?<![\w+/.,=#$-])(?<!\d[\s:])(?:"
+    r"0[1-9](?:\d{1,2}(?: | ?[/-] ?)\d{6,8}|\d{2,3}(?: | ?[/-] ?)\d{5,7})(?:-\d{1,4})?"
+    r"|0[1-9](?:\d{0,3}[ -]\d{3,4}[ -]\d{4}|\d{1,3}[ -]\d{3}[ -]\d{3})"
+    r"|\(0[1-9]\d{0,4}\) ?(?:\d{3,4}[ -]\d{3,5}|\d{5,8})"
+    r"|0(?!1.02|\d.00.00)[1-9](?:(?: \d\d){4}|(?:\.\d\d){4})"
+    r"|0(?!12345)(?:[67]\d{8}|[1-9]\d{9}|1[5-7]\d{9})"
+    r"|\(?00(?!\d{6}[ -]\d{8})[1-9]\d(?:[ ()/-]{0,2}\d){8,11}+"
+    r")(?!(?!x\d)\w|\.\w|[,:]\d|[ -]{1,3}\d| ?/ ?[1-9]|\n\d)"
+)
 # a telephone number with a country's code ("+44 20 7946 0958"), grouped as in North America
-# ("(555) 123-4567"), or after a word such as "phone:"; no date, version, IP address or row of
-# numbers. A number is matched whole or not at all
+# ("(555) 123-4567"), after a word such as "phone:", or as above; no date, version, IP address or
+# row of numbers. A number is matched whole or not at all
 PHONE = re.compile(
     r"(?=[(+\dTtPpFfMmCcHh])(?:(?<![\w+/.-])(?=\+(?:[^\d\n]{0,3}\d){8})\+\d{1,3}[ ./-]?"
     r"(?:\(\d{1,5}\) ?\d{0,8}|\d{1,4})(?:-\d(?!\d))?(?:[ ./-]{1,2}\d{2,8}){1,5}+"
@@ -153,7 +166,8 @@ PHONE = re.compile(
     r"(?![\w.]*\d|[/-]\d| \d\d)"
     r"|(?<![\w+/.,-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[.-]\d{4}(?!(?!x\d)[\w-]|[.,]\d)"
     r"|(?<!\w)(?i:tel|telephone|phone|fax|mobile|cell|handy)(?:[.:]\s?|[.:]?\s)"
-    r"\(?[\d+](?:[ ()./-]{0,5}\d){5,19}+(?!(?!x\d|[Ee]xt)\w|[ ()./-]{1,5}\d\d))"
+    r"\(?[\d+](?:[ ()./-]{0,5}\d){5,19}+(?!(?!x\d|[Ee]xt)\w|[ ()./-]{1,5}\d\d)"
+    rf"|{NATIONAL_PHONE})"
     r"(?:,?\s?(?:x|[Ee]xt\.?)\s?\d{1,6}(?!\w))?"
 )
 # a user of Telegram, by number or name, also where it is a link's target: "tg://user?id=12345"

@@ -35,6 +35,7 @@ DELIMITER_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*', re.IGNORECASE)
 BROKEN = ["broken row"]  # in place of a row
 FIRST_LINES = 9  # of which one is the header; those before it may be blank
 QUOTED = re.compile(r'"[^"]*"')
+QUOTED_VALUE = re.compile(r'"(?:[^"]|"")*+"')
 csv.field_size_limit(MAX_LINE_BYTES)
 
 
@@ -43,6 +44,9 @@ def csv_rows(path: Path, drops: Counter) -> Iterator[list[str]]:
 
     The delimiter is the one of DELIMITERS that the header has most of, or the one that a first line
     such as ``sep=;`` names.
+
+    In a file with tabs, a line with as many tabs as the header is a row as it stands where its
+    quotes are none of CSV, since ``mysql --batch`` never quotes a value.
 
     A carriage return alone ends a row only where the first line of the file ends with one.
     Elsewhere it is a blank of its value, which pandas and other writers leave without quotes.
@@ -68,7 +72,10 @@ def csv_rows(path: Path, drops: Counter) -> Iterator[list[str]]:
         lines = _csv_lines(file, drops)
         head = list(islice(lines, FIRST_LINES))
         delimiter = _take_delimiter(head)
-        reader = csv.reader(chain(head, lines), delimiter=delimiter, strict=True)
+        lines = chain(head, lines)
+        if delimiter == "\t":
+            lines = _with_quotes_of_csv(lines)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
         n_columns = 0  # of the header, which is not read yet
         while True:
             first_line = reader.line_num + 1
@@ -104,6 +111,54 @@ def _take_delimiter(lines):
         lines[lines.index(header)] = "\n"
         return named[1]
     return max(DELIMITERS, key=QUOTED.sub("", header).count)
+
+
+def _with_quotes_of_csv(lines):
+    """Yield the lines of a file with tabs, changed so that CSV reads all quotes of texts as text.
+
+    Lines that are one row of CSV together stay. Others are rows by themselves if each has as many
+    tabs as the header: their quotes are the text's.
+    """
+    n_tabs = 0  # of the header, which is not read yet
+    for group in _groups_with_even_quotes(lines):
+        n_tabs = n_tabs or QUOTED.sub("", group[0]).count("\t")
+        are_rows = '"' in group[0] and all(line.count("\t") == n_tabs for line in group)
+        if are_rows and not _is_one_row(group, n_tabs + 1):
+            group = map(_quote_values, group)
+        yield from group
+
+
+def _groups_with_even_quotes(lines):
+    """Yield lists of lines, each with an even number of quotes, as whole rows of CSV have it."""
+    group = []
+    n_quotes = 0
+    for line in lines:
+        group.append(line)
+        n_quotes += line.count('"')
+        if n_quotes % 2 == 0 or len(group) == MAX_ROW_LINES:
+            yield group
+            group = []
+            n_quotes = 0
+    if group:
+        yield group
+
+
+def _is_one_row(lines, n_columns):
+    """Return whether lines with tabs are one row of CSV, and nothing else."""
+    reader = csv.reader(lines, delimiter="\t", strict=True)
+    try:
+        return len(next(reader)) == n_columns and reader.line_num == len(lines)
+    except csv.Error:
+        return False
+
+
+def _quote_values(line):
+    """Return a line with tabs in which each value that begins with a quote is quoted as in CSV."""
+    values = line.removesuffix("\n").split("\t")
+    for i, value in enumerate(values):
+        if value.startswith('"') and not QUOTED_VALUE.fullmatch(value):
+            values[i] = '"' + value.replace('"', '""') + '"'
+    return "\t".join(values) + "\n"
 
 
 def _next_row(reader, n_columns, drops):

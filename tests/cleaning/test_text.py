@@ -43,6 +43,7 @@ from helpers.cleaning.text import clean_post, is_bot, is_notice, mask_mentions, 
         ("call +49 89 1234567 or +49 (0)89 1234567-12 now", "call @user or @user now"),
         ("+49-89-1234567, +49/89/1234567; +49 891234567.", "@user, @user; @user."),
         ("tel: 0049 (0)89 / 12345-678 90 12, 905-525-9140x23604", "@user, @user"),
+        ("0161 496 0123 / 0161 496 0124", "@user / @user"),
         ("+1 555 123 4567 3 days", "@user 3 days"),
         ("+8 12 15 63 98 14 61 68 70 71", "+8 12 15 63 98 14 61 68 70 71"),
         ("mail uunet!mcvax!jane or {ucbvax,decwrl}!sun!jane.", "mail @email or @email."),
@@ -86,6 +87,31 @@ from helpers.cleaning.text import clean_post, is_bot, is_notice, mask_mentions, 
 )
 def test_clean(text, expected):
     assert clean_post(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_masked"),
+    [
+        ("0151 2345678|0151/2345678|0151-2345678|0151 / 2345678|01512345678|(0151) 2345678", True),
+        ("0049 151 2345678|00491512345678|0049 (0)151 2345678|(0049) 151 2345678", True),
+        ("07700 900123|07700900123|020 7946 0123|(020) 7946 0123|0161 496 0123x12", True),
+        ("06 12 34 56 78|06.12.34.56.78|0612345678|03-1234-5678|030 123456-78|0410 123 456", True),
+        (
+            "01.02.2024 10:00|01-02-2024 10:30|10:05 123 4567|01:15.407127 0151|20240101 123456",
+            False,
+        ),
+        ("00 01 02 03 04 05 06|01 02 03 04 05|01 12 13 14 15 16|02 00 00 00 00", False),
+        ("00400000-00401000|00401523 00401170|00000000|0800-1200|0123456789|01234567890", False),
+        ("0151234567890|20240102030405|a01512345678|0x01512345678|01512345678_x", False),
+        ("0.123456789|0.0712 345678|v0.12.34.56.78|1.012 3456 7890|0.5 0151 2345678", False),
+        ("01512345678.png|IMG-0151-2345678|06-21-12-51-59|0142001740|02139-4307", False),
+        ("0151 2345678 12|01512345678\n01512345679|612 345 678", False),
+    ],
+)
+def test_numbers_that_begin_with_0_are_masked_where_they_are_of_telephones(numbers, is_masked):
+    for number in numbers.split("|"):
+        cleaned = "@user" if is_masked else " ".join(number.split())
+        assert clean_post(f"call {number}, or (ask)") == f"call {cleaned}, or (ask)"
 
 
 @pytest.mark.parametrize(
@@ -195,6 +221,7 @@ def test_normal_text_survives_every_encoder():
 ADDRESS_PIECES = (
     "+ 1 12 555 4567 - . ( ) / tel: phone Fax x12 at AT dot @ a.org de www. WWW. :// ftp"
 )
+ADDRESS_PIECES += " 06 020 00151 345678"
 ADDRESS_PIECES += " [at] < URL: in/ ... \u0661 \u017f\u017fh \u0130n \u0131o"
 
 

@@ -31,6 +31,7 @@ HOSTILE_PIECES += [
     "â€",
 ]
 HOSTILE_PIECES += ["&amp;", "Jane said:\n", "[a](", "<@1", "tg://a?b", "<#C12345|", "+49 8", "{a}!"]
+HOSTILE_PIECES += ["0151 23", "06 12 ", "(02) 99", "0049 (1", "0"]
 HOSTILE_PIECES += ["\n\n", "this\n\n", "this is part of ", "bug  ", "bp/a, ", "* ", "\t"]
 SMALL_CHARS = 25_000
 

@@ -332,6 +332,26 @@ def test_rows_within_a_row_of_another_width_are_counted(tmp_path):
     assert len(frame) == 1 and drops == {"broken_row": 20}
 
 
+QUOTES = ['"open', '"hi" - really?', '"', 'say "hi"', '""x', '"a "b" c"', "no", 'or 5"']
+
+
+@pytest.mark.parametrize("writer", ["mysql", "pandas"])
+@pytest.mark.parametrize(
+    "texts", [QUOTES, QUOTES[::-1], [QUOTES[0]] * 9, [*QUOTES[:1], *"x" * 2000]]
+)
+def test_quotes_between_tabs_are_those_that_their_writer_meant(tmp_path, writer, texts):
+    """The batches of mysql hold no tab and no line end within a value, and quote none."""
+    path = tmp_path / "p.tsv"
+    if writer == "mysql":
+        lines = [f"a\t1577836800\tt\t{text}\n" for text in texts]
+        path.write_text("author\ttime\ttopic\ttext\n" + "".join(lines))
+    else:
+        texts = [*texts, 'two "\nlines', 'tab\t" ', "x\n\t\t\ty", '"one\n\ta\tb\t"c', "last"]
+        pd.DataFrame({**POST, "text": texts}).to_csv(path, sep="\t", index=False)
+    rows, drops = read("table", path)
+    assert rows["text"].tolist() == texts and not drops
+
+
 @pytest.mark.parametrize(
     "text",
     [

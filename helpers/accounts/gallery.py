@@ -14,7 +14,7 @@ from ..evaluation.models import Embeddings
 from ..evaluation.scores import reference_targets
 from ..tokens.batch import Samples
 from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from .habits import DOUBT_POSTS, in_common_words, likeness_term
+from .habits import DOUBT_POSTS, FEW_POSTS, fewer_posts, in_common_words, likeness_term
 from .samples import (
     Posts,
     in_memory,
@@ -210,12 +210,16 @@ class AccountGallery:
     def llr(self, scores: list[np.ndarray], queries: Samples) -> np.ndarray:
         """Return the log-likelihood ratios (Q, T) of some queries, within the bounds.
 
+        The upper one is lower where an account has fewer than FEW_POSTS posts.
+
         Parameters
         ----------
         scores : result of :meth:`scores`
         queries : Q samples
         """
         lowest, highest = self.use.bounds(self.reference_count)
+        share = np.minimum(fewer_posts(queries, self.targets) / FEW_POSTS, 1)
+        highest = highest + np.log(share)
         log_ratios = self._log_ratios(scores, queries.count[:, None], self.targets.count)
         return (log_ratios.clip(max=highest) + likeness_term(self, queries)).clip(lowest, highest)
 

@@ -31,6 +31,11 @@ from .samples import (
 # weight was chosen on 82 planted accounts of three communities, UNLIKE on 184
 LIKENESS_WEIGHT = 4.0
 MAX_LIKENESS = 0.3  # more adds no more: an account whose own halves differ is like many others
+# Of an account with fewer posts little is certain: its halves look less alike than they are, so
+# that others seem to be as like it. Likeness then adds nothing, and the highest likelihood ratio is
+# lower by as much as posts are missing. Without both, of 742 pairs of halves of 1,020 accounts with
+# 20 to 60 posts that had a probability of 95% and more, 21 were wrong, where 7 were expected
+FEW_POSTS = 32
 DOUBT = 40.0
 UNLIKE = -0.03
 DOUBT_MEMBERS = ("tfidf_subword", "lsa")
@@ -106,7 +111,8 @@ def likeness_term(gallery, queries: Samples, pairs: np.ndarray | None = None) ->
         for name in DOUBT_MEMBERS
     ]
     mean_likeness = np.mean(likeness, 0)
-    term = LIKENESS_WEIGHT * np.minimum(mean_likeness, MAX_LIKENESS)
+    most = np.where(fewer_posts(queries, gallery.targets, pairs) < FEW_POSTS, 0, MAX_LIKENESS)
+    term = LIKENESS_WEIGHT * np.minimum(mean_likeness, most)
     term += DOUBT * np.minimum(mean_likeness - UNLIKE, 0)
     queries_outside, targets_outside = _are_outsiders(gallery, queries)
     if pairs is None:
@@ -114,6 +120,21 @@ def likeness_term(gallery, queries: Samples, pairs: np.ndarray | None = None) ->
     else:
         are_both = queries_outside[pairs[:, 0]] & targets_outside[pairs[:, 1]]
     return term - DOUBT_OF_OUTSIDERS * are_both
+
+
+def fewer_posts(queries: Samples, targets: Samples, pairs: np.ndarray | None = None) -> np.ndarray:
+    """Return the number of posts of the smaller account of each pair, (Q, T), or (N,) of listed.
+
+    Parameters
+    ----------
+    queries, targets : Samples
+        Q and T samples
+    pairs : (N, 2)
+        rows of queries and of targets; by default all
+    """
+    if pairs is None:
+        return np.minimum(queries.count[:, None], targets.count)
+    return np.minimum(queries.count[pairs[:, 0]], targets.count[pairs[:, 1]])
 
 
 def _are_outsiders(gallery, queries):

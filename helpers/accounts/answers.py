@@ -26,7 +26,7 @@ from .encoder import ENOUGH
 from .gallery import LINK_COSTS, NOT_COMPARED, UNJUDGED, AccountGallery
 from .reading import FULL_GALLERY, OwnPosts
 from .samples import MIN_POSTS, passage_hashes, without_passages
-from .scoring import likeliest, match_pairs, near_pairs, posterior
+from .scoring import are_equal, likeliest, match_pairs, near_pairs, posterior
 from .unjudged import (
     BOTH_LISTS,
     MIN_POSTS_TO_JUDGE,
@@ -51,8 +51,6 @@ PAIR_COLUMNS = (
 )
 LEAST_PROBABILITY = 0.01  # of a pair of two lists that is reported
 MIN_LIKELY = 0.5  # probability of a pair that is called likely
-EQUAL_LLR = 1e-3  # ratios that no table can tell apart
-LIKELIEST = 50  # targets of an account among which some must be told apart from others
 
 
 class Question(Config):
@@ -205,7 +203,11 @@ def match(
         findings = _findings_of_one(lists[0], question, listed)
     else:
         findings = _findings_of_two(lists, question, listed)
-    errors = validation.link_errors(choice, findings["costs"], others is not None)
+    together = None
+    if others is None:
+        linked = findings["pairs"].query("state == @LINKED")[SIDES]
+        together = pd.concat([linked, listed[listed.decision == decided.SAME][SIDES]])
+    errors = validation.link_errors(choice, findings["costs"], others is not None, together)
     is_share_given = max(question.prior, question.overlap) > 0
     return Answer(
         **findings,
@@ -297,20 +299,6 @@ def _frame(galleries, rows_a, rows_b, probability, llr, score):
             "score": score,
         }
     )
-
-
-def are_equal(llr: np.ndarray, lowest: float) -> np.ndarray:
-    """Tell of which queries the likeliest targets cannot be told apart, (Q,) bool.
-
-    Parameters
-    ----------
-    llr : (Q, T), NaN for queries that cannot be judged
-    lowest : ratio of targets that are all unlikely, which is an answer
-    """
-    best = np.sort(np.where(np.isnan(llr), NOT_COMPARED, llr))[:, -LIKELIEST:]
-    is_likely = best >= lowest + EQUAL_LLR
-    least_likely = np.where(is_likely, best, np.inf).min(1)
-    return (best[:, -1] - least_likely < EQUAL_LLR) & (is_likely.sum(1) > 1)
 
 
 def _accounts_of_one(gallery, nobody, pairs, equal):

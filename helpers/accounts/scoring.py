@@ -18,6 +18,8 @@ SLOPE_SPREAD = 0.3
 SHIFT_SPREAD = 1.0
 NEAREST_OTHERS = 100  # other accounts that each half is compared with, those nearest to it
 LOG_ODDS = MatchConfig(1.0, 0.0)  # the log-weight of a pair is its log-odds
+EQUAL_LLR = 1e-3  # ratios that no table can tell apart
+LIKELIEST = 50  # targets of an account among which some must be told apart from others
 CHANCE_ERRORS = 3  # standard errors above chance at which own halves are told from others
 
 
@@ -183,6 +185,20 @@ def likeliest(scores: np.ndarray, llr: np.ndarray, k: int) -> np.ndarray:
     k : number of targets
     """
     return np.lexsort((scores, llr))[:, ::-1][:, :k]
+
+
+def are_equal(llr: np.ndarray, lowest: float) -> np.ndarray:
+    """Tell of which queries the likeliest targets cannot be told apart, (Q,) bool.
+
+    Parameters
+    ----------
+    llr : (Q, T), NaN for queries that cannot be judged
+    lowest : ratio of targets that are all unlikely, which is an answer
+    """
+    best = np.sort(np.where(np.isnan(llr), -np.inf, llr))[:, -LIKELIEST:]
+    is_likely = best >= lowest + EQUAL_LLR
+    least_likely = np.where(is_likely, best, np.inf).min(1)
+    return (best[:, -1] - least_likely < EQUAL_LLR) & (is_likely.sum(1) > 1)
 
 
 def log_mean_ratio(llr: np.ndarray, beyond: int = 0) -> np.ndarray:

@@ -141,11 +141,16 @@ def _left_out_ratios(gallery, older, scores, seed):
 
 
 def link_errors(
-    choice: CalibrationChoice, costs: DetectionCosts, are_two: bool = False
+    choice: CalibrationChoice,
+    costs: DetectionCosts,
+    are_two: bool = False,
+    together: pd.DataFrame | None = None,
 ) -> dict[str, float | None] | None:
     """Count links among halves of accounts, which are linked as accounts of lists are.
 
-    Each older half is asked twice: with its own newer half in the list, and without it.
+    Each older half is asked twice: with its own newer half in the list, and without it. The second
+    time the accounts are away as well that may be the same person's: a link with these would be
+    right.
 
     Parameters
     ----------
@@ -156,6 +161,8 @@ def link_errors(
     are_two : bool
         whether older and newer halves are matched as two lists, in which each account has one
         partner at most; else as accounts of one list
+    together : DataFrame, optional
+        two columns, names of accounts that are one person's, or are linked
 
     Returns
     -------
@@ -174,6 +181,11 @@ def link_errors(
     own_is_linked = is_linked.diagonal()
     others_alone = llr.copy()
     np.fill_diagonal(others_alone, NOT_COMPARED)
+    if together is not None:
+        sides = np.stack([choice.gallery.columns(names) for _, names in together.items()])
+        sides = sides[:, (sides >= 0).all(0)]
+        others_alone[tuple(sides)] = NOT_COMPARED
+        others_alone[tuple(sides[::-1])] = NOT_COMPARED
     right = int(own_is_linked.sum())
     wrong = int((is_linked.any(1) & ~own_is_linked).sum())
     wrong_alone = int(_linked(others_alone, costs, are_two).any(1).sum())

@@ -20,6 +20,7 @@ from helpers.accounts.decisions import JOINER, listed_decisions, merge_accounts
 from helpers.accounts.gallery import NOBODY, UNJUDGED
 from helpers.accounts.page import sentences
 from helpers.accounts.samples import texts_of
+from helpers.accounts.scoring import are_equal
 from helpers.accounts.validation import link_errors, split_half_trials
 from helpers.evaluation.detection import DetectionCosts
 
@@ -85,8 +86,8 @@ def test_accounts_of_few_posts_cannot_be_judged(answer, mine, encoder, monkeypat
 def test_queries_of_equal_ratios_are_found():
     low = -np.inf
     rows = [[2.0, 2.0005, low], [2.0, 1.0, low], [0.5, low, low], [0.0, 0.0, 0.0], [np.nan] * 3]
-    assert answers.are_equal(np.array(rows), -3.0).tolist() == [True, False, False, True, False]
-    assert not answers.are_equal(np.array(rows), 0.0)[3], "all unlikely is an answer"
+    assert are_equal(np.array(rows), -3.0).tolist() == [True, False, False, True, False]
+    assert not are_equal(np.array(rows), 0.0)[3], "all unlikely is an answer"
 
 
 def test_a_rejected_pair_does_not_come_back_and_an_accepted_one_is_one_account(mine, encoder):
@@ -204,6 +205,23 @@ def test_the_share_of_wrong_links():
     assert binom.cdf(2, 100, highest) == pytest.approx(0.05)
     assert errors_of(np.full((30, 30), -9.0), COSTS)["wrong_share"] is None
     assert errors_of(np.full((29, 29), -9.0), COSTS) is None
+
+
+class Accounts(list):
+    """Names of accounts, as a gallery has them."""
+
+    def columns(self, names):
+        return np.array([self.index(name) if name in self else -1 for name in names])
+
+
+def test_a_link_of_a_half_with_what_may_be_one_persons_is_not_counted_as_wrong():
+    ratios = np.full((40, 40), -9.0)
+    np.fill_diagonal(ratios, 9.0)
+    ratios[3, 5] = ratios[5, 3] = ratios[7, 8] = ratios[8, 7] = 12.0
+    choice = SimpleNamespace(gallery=Accounts(range(40)), ratios={"own": ratios})
+    together = pd.DataFrame({"a": [5, 9], "b": [3, "elsewhere"]})
+    assert link_errors(choice, COSTS)["wrong_alone"] == 4
+    assert link_errors(choice, COSTS, together=together)["wrong_alone"] == 2
 
 
 def test_of_two_lists_an_account_has_one_partner_in_the_test_as_well():

@@ -186,3 +186,14 @@ def test_likeness_equals_a_loop():
     pairs = rng.integers(0, 3, (5, 2))
     of_pairs = habits.log_likeness(*sides, pairs)
     np.testing.assert_allclose(of_pairs, expected[tuple(pairs.T)], atol=1e-5)
+
+
+def test_likeness_adds_nothing_to_accounts_with_few_posts(gallery, monkeypatch):
+    posts = habits.fewer_posts(gallery.targets, gallery.targets)
+    assert posts.tolist() == [
+        [min(a, b) for b in gallery.targets.count] for a in gallery.targets.count
+    ]
+    monkeypatch.setattr(habits, "FEW_POSTS", np.median(posts))
+    of_few = posts < habits.FEW_POSTS
+    term = habits.likeness_term(gallery, gallery.targets)
+    assert term[of_few].max() <= 0 < term[~of_few].max()

@@ -180,7 +180,7 @@ def test_likeness_equals_a_loop():
     for query, target in np.ndindex(4, 3):
         across = max(older[query] @ target_newer[target], newer[query] @ target_older[target])
         own = min(older[query] @ newer[query], target_older[target] @ target_newer[target])
-        expected[query, target] = np.log(across / own)
+        expected[query, target] = np.log(float(across / own))
     sides = ((older, newer), (target_older, target_newer))
     np.testing.assert_allclose(habits.log_likeness(*sides), expected, atol=1e-5)
     pairs = rng.integers(0, 3, (5, 2))

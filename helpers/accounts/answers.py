@@ -186,7 +186,12 @@ def match(
     ValueError
         An account that is asked about is not there, too few are left, decisions contradict each
         other, or only one of two lists has times.
+    TypeError
+        Posts are not those of :func:`helpers.accounts.reading.read_posts`.
     """
+    for of_list in (posts, others):
+        if not isinstance(of_list, OwnPosts | None):
+            raise TypeError(f"match takes what read_posts returns, not a {type(of_list).__name__}")
     lists = [posts]
     if others is not None:
         lists = comparable_lists(posts, others)

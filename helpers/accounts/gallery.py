@@ -432,7 +432,8 @@ class AccountGallery:
         writer; ``threshold``, the least probability at which these costs allow a link; and
         ``target``, ``score``, ``llr``, ``probability``, ``query_posts``, ``target_posts`` of the
         most likely account. ``answer`` is this account if its probability reaches the threshold;
-        else "undecided" if it is more likely than nobody; else "nobody of these". It is "cannot be
+        else "undecided" if it is more likely than nobody, or the gallery has fewer than ENOUGH
+        accounts, where no likeness could show more; else "nobody of these". It is "cannot be
         judged", without probabilities, where none would hold for the query: also where fewer than
         MIN_POSTS_TO_JUDGE posts are left of it (``query_posts``), since the words of others stand
         in posts of the gallery or of other queries, too.
@@ -456,7 +457,8 @@ class AccountGallery:
         is_judged = best.nobody.notna() & (best.query_posts >= MIN_POSTS_TO_JUDGE)
         best.loc[~is_judged, ["llr", "probability", "nobody"]] = np.nan
         is_linked = best.probability >= costs.min_probability
-        is_answer = [~is_judged, is_linked, best.probability > best.nobody]
+        is_open = (best.probability > best.nobody) | (not self.normalised)
+        is_answer = [~is_judged, is_linked, is_open]
         best["answer"] = np.select(is_answer, [UNJUDGED, best.target, UNDECIDED], NOBODY)
         return best.assign(threshold=costs.min_probability)[ANSWER_COLUMNS]
 

@@ -124,7 +124,8 @@ REASONS = {
     COPIES: "with nothing but copies of earlier posts, or too few words beside names and signature",
     FEW: f"with fewer than {MIN_POSTS} posts, copies and very short ones not counted",
     ONE_FORM: "with posts that are mostly of one form after numbers and names are masked, by a "
-    "program, or by somebody below whose posts the same signature stands (take it out of the file)",
+    "program, or by somebody below whose posts the same signature stands (cut it out of the posts, "
+    "and ask again)",
     BRIDGES: "with posts before which the names of several people stand, as a program writes them "
     "that passes on what people write in another place",
     PASSAGES: f"with fewer than {MIN_POSTS} posts whose words do not stand in other posts, too",

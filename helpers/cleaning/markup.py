@@ -99,6 +99,10 @@ QUOTE_HEADER = re.compile(
     re.I,
 )
 QUOTE_WORD_ALONE = re.compile(rf"\s*{QUOTE_WORD}", re.I)
+# ":)" as phpBB stores it: <!-- s:) --><img src="{SMILIES_PATH}/icon.gif" alt=":)" /><!-- s:) -->
+SMILEY = re.compile(
+    r"<!-- s(\S{1,30}) --><img src=.\{SMILIES_PATH\}[^<>\n]{0,300}><!-- s\S{1,30} -->"
+)
 # the lines around a quote in the plain text of XenForo: "Jane said:", "Click to expand..."
 SAID = re.compile(r"\s*\S.{0,60}\ssaid:\s*(?:↑\s*)?")
 BLANK_LINE = re.compile(r"\s*")
@@ -180,6 +184,8 @@ def _without_layer(text):
         text = XML_TAG.sub("", text)  # what was typed stays
     if "</quote>" in text:
         text = _without_elements(text, SKYPE_QUOTE)
+    if "SMILIES_PATH" in text:
+        text = SMILEY.sub(r"\1", text)
     if "<" in text and _is_html(text):
         text = MENTION.sub("@user", CODE_ELEMENT.sub(r"`\1`", text))
         text = TAG.sub(_line_end, _without_elements(text, HIDDEN))

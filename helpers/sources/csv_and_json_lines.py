@@ -35,6 +35,10 @@ DELIMITER_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*', re.IGNORECASE)
 BROKEN = ["broken row"]  # in place of a row
 FIRST_LINES = 9  # of which one is the header; those before it may be blank
 QUOTED = re.compile(r'"[^"]*"')
+# all backslashes of a value that ``mysql --batch`` has written, and what they stand for
+ESCAPED_VALUE = re.compile(r"(?:[^\\]|\\[ntr0\\])*+")
+ESCAPE = re.compile(r"\\(.)")
+ESCAPED = {"n": "\n", "t": "\t", "r": "\n", "0": "", "\\": "\\"}
 QUOTED_VALUE = re.compile(r'"(?:[^"]|"")*+"')
 csv.field_size_limit(MAX_LINE_BYTES)
 
@@ -46,7 +50,8 @@ def csv_rows(path: Path, drops: Counter) -> Iterator[list[str]]:
     such as ``sep=;`` names.
 
     In a file with tabs, a line with as many tabs as the header is a row as it stands where its
-    quotes are none of CSV, since ``mysql --batch`` never quotes a value.
+    quotes are none of CSV, since ``mysql --batch`` never quotes a value. It writes line ends and
+    tabs within values with a backslash; they are read as what they stand for.
 
     A carriage return alone ends a row only where the first line of the file ends with one.
     Elsewhere it is a blank of its value, which pandas and other writers leave without quotes.
@@ -91,7 +96,10 @@ def csv_rows(path: Path, drops: Counter) -> Iterator[list[str]]:
             if holds_rows:
                 drops["note_rows_in_quotes"] += 1
             n_columns = len(row)
-            yield _without_surrogates(row, drops)
+            row = _without_surrogates(row, drops)
+            if delimiter == "\t":
+                row = list(map(_without_escapes, row))
+            yield row
 
 
 def _csv_lines(file, drops):
@@ -190,6 +198,13 @@ def _without_surrogates(row, drops):
         drops["note_cp1252"] += 1
         return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
     return row
+
+
+def _without_escapes(value):
+    """Return a value with what escapes stand for, if all its backslashes are those of escapes."""
+    if "\\" not in value or not ESCAPED_VALUE.fullmatch(value):
+        return value
+    return ESCAPE.sub(lambda escape: ESCAPED[escape[1]], value)
 
 
 def json_records(

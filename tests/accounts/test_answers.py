@@ -57,6 +57,11 @@ def test_one_account_is_asked_with_the_prior_of_all(answer, mine, encoder):
     assert alone.costs.prior == pytest.approx(everybody) and alone.queries == ["newcomer"]
 
 
+def test_posts_that_were_not_read_are_refused():
+    with pytest.raises(TypeError, match="what read_posts returns, not a DataFrame"):
+        match(pd.DataFrame())
+
+
 def test_states_follow_the_probability_and_the_accounts(answer):
     threshold = answer.costs.min_probability
     for pair in answer.pairs.itertuples():

@@ -165,7 +165,8 @@ def test_links_in_three_lines(encoder, monkeypatch):
     links = gallery.link(
         [["Tea is what I like!", "More tea, please."], ["and so on"]], topics=[["a", "b"], ["c"]]
     )
-    assert links["query"].tolist() == ["query 0", "query 1"] and set(links.answer) == {NOBODY}
+    assert links["query"].tolist() == ["query 0", "query 1"]
+    assert set(links.answer) == {UNDECIDED}, "so few accounts say nothing of a stranger"
     asked = gallery.queries([["Tea is what I like!", "More tea, please."]])
     # a processor may round a batch of two queries otherwise than a batch of one
     assert links.probability[0] == pytest.approx(gallery.rank(asked).probability[0], rel=1e-5)
@@ -173,7 +174,7 @@ def test_links_in_three_lines(encoder, monkeypatch):
     assert 0.9 < links.nobody[0] < 1
     alone = AccountGallery.of(encoder, POSTS[:1], ["tea"])
     assert alone.link(alone.accounts(["tea"]), ["tea"]).iloc[0][["answer", "nobody"]].tolist() == [
-        NOBODY,
+        UNDECIDED,
         1,
     ]
 

@@ -81,6 +81,10 @@ def test_a_post_is_read_as_its_readers_saw_it(kind):
         ("a [code]x = 1[/code] b [img]http://x.org/a.png[/img]", "a b"),
         ("caf=E9s, don=92t, na=EFve", "cafés, don’t, naïve"),
         ("Dear all,=20\nwell", "Dear all, well"),
+        (
+            'hi <!-- s:-) --><img src="{SMILIES_PATH}/a.gif" alt=":-)" /><!-- s:-) --> you',
+            "hi :-) you",
+        ),
         (r"It works.\nThanks \ud83d\ude00", "It works. Thanks \U0001f600"),
         (r"one line\r\n\r\nanother one\nAnd on", "one line another one And on"),
         (r"a \"warning\" of it", 'a "warning" of it'),

@@ -353,6 +353,21 @@ def test_quotes_between_tabs_are_those_that_their_writer_meant(tmp_path, writer,
 
 
 @pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (r"hi all\ndoes it\twork?\n\"yes\"", 'hi all\ndoes it\twork?\n"yes"'),
+        (r"C:\\new\\table and \\n", r"C:\new\table and \n"),
+        (r"a regular expression, \d+\n", r"a regular expression, \d+\n"),
+    ],
+)
+def test_escapes_of_mysql_are_what_they_stand_for(tmp_path, written, text):
+    written = written.replace(r"\"", '"')
+    path = tmp_path / "p.tsv"
+    path.write_text(f"author\ttime\ttopic\ttext\na\t1577836800\tt\t{written}\n")
+    assert read("table", path)[0]["text"].tolist() == [text]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "one, two\nthree, four, five\nsix\n\nseven, eight\nnine",

@@ -95,7 +95,7 @@ def test_rows_that_a_quote_may_have_swallowed_are_said(tmp_path, capsys):
     (tmp_path / "p.csv").write_text(rows().to_csv(index=False) + swallowing)
     card, said = collected(tmp_path / "p.csv", capsys, None)
     assert card["note_rows_in_quotes"] == 1 and card["posts"] == 101
-    assert said.endswith("left open: look for a text that is far too long.\n")
+    assert "left open: 1. Each is kept as one post" in said
 
 
 def test_a_cut_file_is_said_however_small_the_counted_loss(tmp_path, capsys):

@@ -53,17 +53,21 @@ COUNTED_WORD = r"""(?:^|[\s"(])(\pL+(?:'t)?)"""
 LETTERS = re.compile(r"(?<![^\W\d_])(?<!\?)[^\W\d_]++(?!\?)")
 # "Jane Doe" and "Doe, Dr. Jane" are full names, "rust_fan" and "jane" are not
 FULL_NAME = re.compile(r"[^\d_@/]+[\s,][^\d_@/]+")
+# a star, an emoji ... beside a name; no quotation mark, dash or other punctuation
+SIGN = r"[^\w\s\x00-\xbf\u2000-\u206f\u3000-\u303f]"
 # a nick at the start of a line, as chats and bridges write it, "<jane> hi", "[jane] hi", "**jane**
 # hi" or "jane: hi"; or any word that is no part of a path, an address or a call
 NICK = re.compile(
     r"^(?P<first><[^\s<>]{2,40}>|\[[^\s\[\]]{2,40}\]|\*\*[^\s*]{2,40}\*\*|[^\s<>:]{2,40}(?=: ))"
-    r"|(?<![\w@./:\\$])@?\w[\w.+-]{1,43}+(?:#\d{4})?(?![\w(]|[/:@]\w)",
+    rf"|(?<![\w@./:\\$])@?{SIGN}{{0,4}}\w[\w.+-]{{1,43}}+(?:#\d{{4}})?{SIGN}{{0,4}}"
+    r"(?![\w(]|[/:@]\w)",
     re.M,
 )
+SIGNS = re.compile(rf"^{SIGN}+|{SIGN}+$")
 JOINTS = ("", "_", ".", "-")  # between the words of a full name that is written as one word
 MIN_FIRST_LETTERS = 3  # of its first word: "A. Long" is no "along"
 NUMBER = re.compile(r"#\d{4}$")  # behind a name of Discord
-PART = re.compile(r"[^<>\[\]*-]+")  # of a word with hyphens
+PART = re.compile(rf"(?:(?!{SIGN})[^<>\[\]*-])+")  # of a word with hyphens
 # what may stand behind a name: an address, pronouns
 BESIDE_NAME = re.compile(r"\s*<[^<>]*@[^<>]*>\s*$|\s*\([^()]*\)\s*$")
 # a nick that is no word: with a digit, an underline, a dot, or a capital letter after a small one
@@ -105,8 +109,9 @@ def bare_name(name: str) -> str:
 def nicks_of(people: Iterable[str]) -> dict[str, bool]:
     """Return the names of one word with a letter, in lower case, and whether each is no word.
 
-    First and last word of a full name are such a name where they are joined, as in "JaneDoe" and
-    "jane_doe". Names with "@" are left out.
+    Signs beside a word, such as stars, may be part of the name, and may not. First and last word of
+    a full name are such a name where they are joined, as in "JaneDoe" and "jane_doe". Names with
+    "@" are left out.
 
     Parameters
     ----------
@@ -115,12 +120,15 @@ def nicks_of(people: Iterable[str]) -> dict[str, bool]:
     """
     nicks = {}
     for name in people:
+        plain = SIGNS.sub("", name)
         if FULL_NAME.fullmatch(name):
             words = LETTERS.findall(name.lower())
             if len(words) > 1 and len(words[0]) >= MIN_FIRST_LETTERS:
                 nicks |= {joint.join((words[0], words[-1])): True for joint in JOINTS}
         elif re.fullmatch(r"(?=\S*[^\W\d_])[^\s@]{2,40}", name):
-            nicks[name.lower()] = NO_WORD.search(name) is not None
+            nicks[plain.lower()] = NO_WORD.search(plain) is not None
+            if plain != name:
+                nicks[name.lower()] = True
     return nicks
 
 
@@ -164,9 +172,10 @@ def mask_nicks(nicks: dict[str, bool], text: str) -> str:
 def _masked_nick(nicks, match):
     """Return what takes the place of a match of NICK."""
     word = match[0].strip("<>[]*").rstrip(".-")
-    for name in (word, NUMBER.sub("", word)):
-        is_no_word = nicks.get(name.removeprefix("@").lower())
-        is_written_as_nick = match["first"] or name.startswith("@")
+    bare = word.removeprefix("@")
+    is_written_as_nick = match["first"] or bare != word
+    for name in (bare, NUMBER.sub("", bare), SIGNS.sub("", bare)):
+        is_no_word = nicks.get(name.lower())
         if is_no_word or (is_written_as_nick and is_no_word is not None):
             return match[0].replace(word, "@user")
     return PART.sub(partial(_masked_part, nicks), match[0])

@@ -93,12 +93,15 @@ def make_loss(
     Raises
     ------
     ValueError
-        the name or a setting is unknown, or a setting has a wrong type or is out of bounds
+        the name or a setting is unknown, or a setting has a wrong type or is out of bounds; or a
+        loss with parameters gets no number of authors or no size
     """
     if name not in LOSSES:
         raise ValueError(f"loss {name!r}: one of {', '.join(LOSSES)}")
     settings = complete_settings(name, settings)
     if isclass(LOSSES[name]):
+        if classes is None or dim is None:
+            raise ValueError(f"loss {name!r}: give the number of training authors and dim")
         return LOSSES[name](classes, dim, **settings)
     return partial(LOSSES[name], **settings)
 

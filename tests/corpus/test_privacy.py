@@ -395,6 +395,23 @@ def test_names_beside_ids_are_masked(tmp_path, outputs):
     ]
 
 
+def test_nicks_with_signs_are_masked(tmp_path, outputs):
+    texts = [
+        "so ★Mia★ and @✨Lena✨ say",
+        "“zoe_7” and dm-“zoe_7” and “no” ★one★",
+        "see @mia, @🐱lena",
+    ]
+    rows = [
+        (name, "tea", f"that is what I think of {name}") for name in ["★Mia★", "✨Lena✨", "zoe_7"]
+    ]
+    held = set(collected(tmp_path, [*rows, *(("ann", "tea", text) for text in texts)]).text)
+    assert {text for text in held if not text.startswith("that is")} == {
+        "so @user and @user say",
+        "“@user” and dm-“@user” and “no” ★one★",
+        "see @user, @user",
+    }
+
+
 @pytest.mark.parametrize("written", ["ZoeBrumm", "zoe_brumm", "Zoe.Brumm", "zoe-brumm"])
 def test_a_full_name_that_is_written_as_one_word_is_masked(tmp_path, outputs, written):
     rows = [("Zoe Brumm", "tea", "this is what I think"), ("ann", "tea", f"so {written} thinks")]

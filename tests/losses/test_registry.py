@@ -130,6 +130,8 @@ class TestMakeLoss:
             match="loss 'triplet': unknown setting 'temperature'; valid: distance, margin",
         ):
             make_loss("triplet", temperature=1)
+        with pytest.raises(ValueError, match="give the number of training authors and dim"):
+            make_loss("arcface")
 
     @pytest.mark.parametrize("name", [name for name in RELEASED if name != "arr"])
     def test_presets_are_settings_that_change_the_loss(self, name):

@@ -606,8 +606,9 @@ def test_the_lines_of_the_docs_tell_the_authors_of_lists(tmp_path):
     (tmp_path / "box").write_text("".join(mails), "utf-8")
     command = [sys.executable, "mails.py", "box", "posts.jsonl"]
     subprocess.run(command, cwd=tmp_path, check=True)
-    authors = pd.read_json(tmp_path / "posts.jsonl", lines=True).author
-    assert [name.removesuffix("@x.org") for name in authors] == [*HEADERS]
+    posts = pd.read_json(tmp_path / "posts.jsonl", lines=True)
+    assert [name.removesuffix("@x.org") for name in posts.author] == [*HEADERS]
+    assert posts.name.tolist() == "Ann Bob Cy Dan Eve".split(), "names to mask"
 
 
 def test_a_quote_of_telegram_is_nobody_s_own_word():

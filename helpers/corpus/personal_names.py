@@ -25,9 +25,11 @@ MaskedNames = dict[tuple[str, ...], bool]
 MAX_NAME_WORDS = 4  # further words of a name are ignored
 MIN_SALUTATIONS = 3  # a name from salutations is known once so many posts greet or sign with it
 MAX_LOWER_CASE = 0.1  # a word with more lower-case uses per capitalised use is a common word
-# and as few authors write it in lower case: who is spoken of in a chat is "doe" for some
-LOWER_CASE_AUTHORS = 0.1  # share of the authors from which they are not few, but
-MIN_AUTHORS, MAX_AUTHORS = 3, 10  # at least and at most so many are asked for
+# A common word is one for many authors, too: so large a share of them, but at least and at most so
+# many, write it in lower case. For some in a chat Jane is "doe", and that is a name.
+LOWER_CASE_AUTHORS = 0.1
+MIN_AUTHORS = 3
+MAX_AUTHORS = 10
 MIN_LOWER_CASE = 10  # with fewer, these uses may all be the full name itself: "neil gandler"
 # a common word is a first name where so many posts greet or sign with it or so many full names
 # begin with it, and where it has at most so many uses in lower case for each of these

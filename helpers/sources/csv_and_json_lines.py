@@ -204,7 +204,12 @@ def _without_escapes(value):
     """Return a value with what escapes stand for, if all its backslashes are those of escapes."""
     if "\\" not in value or not ESCAPED_VALUE.fullmatch(value):
         return value
-    return ESCAPE.sub(lambda escape: ESCAPED[escape[1]], value)
+    return ESCAPE.sub(_escaped, value)
+
+
+def _escaped(escape):
+    """Return what an escape stands for."""
+    return ESCAPED[escape[1]]
 
 
 def json_records(

@@ -189,10 +189,10 @@ def bad_time(location: str | list[str], column: str) -> str:
 
 def _rows(columns, path, drops):
     """Yield the values of the posts of one file, and the reasons of drops."""
-    others = [column for column in column_names(path) if marks_rows(column) or holds_names(column)]
+    further = [column for column in column_names(path) if marks_rows(column) or holds_names(column)]
     stem = bare_path(path).stem
     ids = RoundedIds(columns["author"])
-    for record in _records(path, _needed([*columns.values(), others]), drops):
+    for record in _records(path, _needed([*columns.values(), further]), drops):
         yield _row(record, columns, stem, ids, drops)
     with _readable(path):
         ids.check()

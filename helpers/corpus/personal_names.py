@@ -128,7 +128,8 @@ def nicks_of(people: Iterable[str]) -> dict[str, bool]:
             if len(words) > 1 and len(words[0]) >= MIN_FIRST_LETTERS:
                 nicks |= {joint.join((words[0], words[-1])): True for joint in JOINTS}
         elif re.fullmatch(r"(?=\S*[^\W\d_])[^\s@]{2,40}", name):
-            nicks[plain.lower()] = NO_WORD.search(plain) is not None
+            # whoever else is called so, in whatever order: once no word, always none
+            nicks[plain.lower()] = bool(nicks.get(plain.lower()) or NO_WORD.search(plain))
             if plain != name:
                 nicks[name.lower()] = True
     return nicks

@@ -69,6 +69,13 @@ def test_a_surname_that_few_write_in_lower_case_is_masked(tmp_path):
     assert masked[2:] == 5 * ["@user told me, not @user"] + 3 * ["a stone is a stone"]
 
 
+def test_the_order_of_names_changes_no_nick():
+    people = ["Jane Doe", "janedoe", "JaneDoe", "sunny", "★Mia★"]
+    nicks = personal_names.nicks_of(people)
+    assert nicks == personal_names.nicks_of(people[::-1])
+    assert nicks["janedoe"] and nicks["★mia★"] and not nicks["sunny"] and not nicks["mia"]
+
+
 def test_a_first_name_that_is_a_word_is_masked_where_it_stands_as_a_name(tmp_path):
     pairs = {
         "as Mark said, and Mark's point": "as @user said, and @user's point",

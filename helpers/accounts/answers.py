@@ -205,13 +205,9 @@ def match(
     choice = validation.choose_calibration(lists[chosen], question.costs(), question.seed)
     lists = [replace(of_list, encoder=choice.encoder) for of_list in lists]
     if others is None:
-        findings = _findings_of_one(lists[0], question, listed)
+        findings, together = _of_one_list(lists[0], question, listed)
     else:
-        findings = _findings_of_two(lists, question, listed)
-    together = None
-    if others is None:
-        linked = findings["pairs"].query("state == @LINKED")[SIDES]
-        together = pd.concat([linked, listed[listed.decision == decided.SAME][SIDES]])
+        findings, together = _findings_of_two(lists, question, listed), None
     errors = validation.link_errors(choice, findings["costs"], others is not None, together)
     is_share_given = max(question.prior, question.overlap) > 0
     return Answer(
@@ -222,6 +218,21 @@ def match(
         errors=errors,
         is_share_given=is_share_given,
     )
+
+
+def _of_one_list(posts, question, listed):
+    """Return what :func:`match` finds in one list, and all pairs of the list that are one person's.
+
+    Where accounts are named, all others are asked about too, if the list is not long: they tell the
+    prior, and which accounts are linked with each other.
+    """
+    of_all = None
+    if question.accounts and len(posts.names) <= FULL_GALLERY:
+        of_all = _findings_of_one(posts, question.model_copy(update={"accounts": ()}), listed)
+        question = question.model_copy(update={"prior": of_all["costs"].prior})
+    findings = _findings_of_one(posts, question, listed)
+    linked = (of_all or findings)["pairs"].query("state == @LINKED")
+    return findings, pd.concat([linked, listed[listed.decision == decided.SAME]])[SIDES]
 
 
 def _findings_of_one(posts, question, listed):
@@ -236,12 +247,7 @@ def _findings_of_one(posts, question, listed):
     gallery.apart = apart[SIDES].to_numpy().tolist()
 
     scores, llr, problems = gallery.compare(gallery.accounts(queries), queries)
-    prior = question.prior
-    if not prior and question.accounts and not gallery.beyond:
-        everybody = decided.choose_queries(posts, [])
-        prior = gallery.estimate_prior(gallery.accounts(everybody), everybody)
-    elif not prior:
-        prior = gallery.prior_of(gallery.of_judged(llr, problems)[problems == ""])
+    prior = question.prior or gallery.prior_of(gallery.of_judged(llr, problems)[problems == ""])
     costs = question.costs(prior)
     probability, nobody = posterior(llr, prior, gallery.beyond)
     llr = gallery.of_judged(llr, problems)

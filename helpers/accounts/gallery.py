@@ -310,16 +310,6 @@ class AccountGallery:
         of_judged[np.ix_(problems == "", self.problems != "")] = NOT_COMPARED
         return of_judged
 
-    def estimate_prior(self, queries: Samples, names: Sequence[str]) -> float:
-        """Estimate the share of queries whose writer has an account, see :meth:`prior_of`.
-
-        Parameters
-        ----------
-        queries, names : as in :meth:`rank`
-        """
-        _, llr, problems = self.compare(queries, names)
-        return self.prior_of(self.of_judged(llr, problems)[problems == ""])
-
     def prior_of(self, llr: np.ndarray) -> float:
         """Return the share of queries whose writer has an account in the gallery.
 
@@ -444,14 +434,14 @@ class AccountGallery:
             queries = Samples(store, store.author_offsets[:-1], count, np.arange(len(count)))
         names = np.array(_names(names, len(queries)), object)
         able = np.flatnonzero(queries.count)
-        if not len(able):
-            raise ValueError("no query has a post of its own words")
-        samples = queries
-        if len(able) < len(queries):
-            samples = queries[able]
-        best = self._candidates(samples, names[able], 1, costs).set_index(able)
         of_target = ["target", "target_posts", "score", "llr", "probability"]
-        best.loc[best.llr == NOT_COMPARED, of_target] = np.nan
+        best = pd.DataFrame(columns=["nobody", *of_target], dtype=float)
+        if len(able):
+            samples = queries
+            if len(able) < len(queries):
+                samples = queries[able]
+            best = self._candidates(samples, names[able], 1, costs).set_index(able)
+            best.loc[best.llr == NOT_COMPARED, of_target] = np.nan
         best = best.reindex(range(len(names))).assign(query=names, query_posts=queries.count)
 
         is_judged = best.nobody.notna() & (best.query_posts >= MIN_POSTS_TO_JUDGE)

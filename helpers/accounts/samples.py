@@ -5,7 +5,7 @@ footers and unmarked quotes would make accounts look alike that share nothing el
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -107,7 +107,8 @@ def samples_of(
 
 def _check_lists(posts, times, topics) -> None:
     """Raise an error where posts are not lists of texts, or times or topics have other lengths."""
-    if isinstance(posts, str) or any(isinstance(texts, str) for texts in posts):
+    is_list = isinstance(posts, Sized) and not isinstance(posts, str)
+    if not is_list or any(isinstance(texts, str) for texts in posts):
         raise TypeError("posts must be lists of texts, one list an account: [[post, post], [post]]")
     if not len(posts):
         raise ValueError("no account was given")

@@ -119,8 +119,8 @@ BOTH_LISTS = "accounts_of_passages_in_both_lists"
 # what is said after "2 accounts are set aside,"; the keys count them in a data card
 REASONS = {
     BOTS: "with the name of a bot",
-    UNUSABLE: "with no post that can be read (too short, without text or a clear time, or marked "
-    "in the file as a bot's or as passed on from others)",
+    UNUSABLE: "with no post that can be read (too short, only quotes, without a clear time, or "
+    "marked in the file as a bot's or as passed on from others)",
     COPIES: "with nothing but copies of earlier posts, or too few words beside names and signature",
     FEW: f"with fewer than {MIN_POSTS} posts, copies and very short ones not counted",
     ONE_FORM: "with posts that are mostly of one form after numbers and names are masked, by a "

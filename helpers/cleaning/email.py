@@ -91,6 +91,8 @@ PGP = re.compile(
     r"|^-----BEGIN PGP(?s:.*?)(?:^-----END PGP.*\n?|\Z)|^-----END PGP.*\n?",
     re.M,
 )
+# a quoted line of a post of any source, which QUOTE_LINE of text.py takes out
+QUOTED = re.compile(r"\s*>(?![:=.(<_])")
 # a list's note on an attachment that it removed: "An HTML attachment was scrubbed..."
 SCRUBBED = re.compile(r"(?:An embedded|An HTML|A non-text).{0,60}was scrubbed\.\.\.")
 # "-------------- next part --------------", below which attachments follow
@@ -155,11 +157,11 @@ def without_pgp(text: str) -> str:
 def without_appended(text: str) -> str:
     """Return a post of any source without what mail programs and phones append to it.
 
-    Left out are PGP, the last line where a phone added it ("Sent from my phone"), a signature of
-    MAX_SHORT_SIGNATURE_LINES below "-- ", WhatsApp's mark of a changed message, the footer of a
-    list, and all from the beginning of a mail that is answered or forwarded on. If that mail is
-    quoted with ">", only the line "On ... wrote:" above it is left out, since the author may go on
-    below.
+    Left out are PGP, quoted lines at the end, the last line where a phone added it ("Sent from my
+    phone"), a signature of MAX_SHORT_SIGNATURE_LINES below "-- ", WhatsApp's mark of a changed
+    message, the footer of a list, and all from the beginning of a mail that is answered or
+    forwarded on. If that mail is quoted with ">", only the line "On ... wrote:" above it is left
+    out, since the author may go on below.
 
     Parameters
     ----------
@@ -176,8 +178,8 @@ def without_appended(text: str) -> str:
     is_cut = len(kept_lines) < len(lines)
     while kept_lines:
         last_line = kept_lines[-1]
-        is_added = PHONE_LINE.fullmatch(last_line) is not None or (is_cut and _is_rule(last_line))
-        if last_line.strip() and not is_added:
+        is_added = PHONE_LINE.fullmatch(last_line) or QUOTED.match(last_line)
+        if last_line.strip() and not is_added and not (is_cut and _is_rule(last_line)):
             break
         kept_lines.pop()
     return "\n".join(kept_lines)

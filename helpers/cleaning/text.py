@@ -99,10 +99,12 @@ BOT_NAME = re.compile(
 # whole texts that chat programs write in place of a person's, in lower case: "<Media omitted>"
 NOTICES = set(Path(__file__).with_name("notices.txt").read_text("utf-8").splitlines())
 MAX_NOTICE_CHARS = 300
-# WhatsApp's line for a file that was sent without words: "IMG-20240213-WA0001.jpg (file attached)"
-ATTACHED = re.compile(
+# such texts with a file or a number: "IMG-20240213-WA0001.jpg (file attached)" (WhatsApp), "Started
+# a call that lasted 12 minutes." (Discord)
+NOTICE = re.compile(
     r".{1,200}\.\w{2,5} \((?:file attached|datei angehängt|archivo adjunto|arquivo anexado"
     r"|fichier joint|file allegato|bestand bijgevoegd)\)"
+    r"|started a call that lasted .{1,30}"
 )
 # the host of an address: "@example.org", " at example.org"
 HOST = re.compile(r"(?<=\S)(?:@|\sat\s+(?=\S+\.)).*", re.S)
@@ -270,7 +272,7 @@ def is_notice(text: str) -> bool:
     if len(text) > MAX_NOTICE_CHARS:
         return False
     line = normalise_unicode(text).strip().casefold()
-    return line.strip("<>[]().") in NOTICES or ATTACHED.fullmatch(line) is not None
+    return line.strip("<>[]().") in NOTICES or NOTICE.fullmatch(line) is not None
 
 
 def _link_label(match):

@@ -49,7 +49,7 @@ from .merge import MergeSettings, merge
 from .posts_table import COLUMNS, corpus_statistics, open_database
 from .workers import run_by_daft, run_jobs
 
-VERSION = 18  # raised when the same settings give another posts table
+VERSION = 19  # raised when the same settings give another posts table
 BATCH_POSTS = 2000  # posts in memory at a time: each may have 20,000 characters
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8

@@ -31,6 +31,11 @@ LOWER_CASE_AUTHORS = 0.1
 MIN_AUTHORS = 3
 MAX_AUTHORS = 10
 MIN_LOWER_CASE = 10  # with fewer, these uses may all be the full name itself: "neil gandler"
+# A mention may hold two words, and its second one stays, "@user Doe". It is a surname where so many
+# mentions stand before it, and where these are so large a share of its uses.
+MIN_MENTIONED = 3
+MIN_MENTIONED_SHARE = 0.5
+AFTER_MENTION = r"(?:^|[\s\"(])@user (\p{Lu}\pL+)"  # for DuckDB
 # a common word is a first name where so many posts greet or sign with it or so many full names
 # begin with it, and where it has at most so many uses in lower case for each of these
 MIN_FIRST_NAMES = 2
@@ -203,7 +208,7 @@ def names_to_mask(
     ones. A common word must be capitalised; it is masked alone only if it is a first name, see
     :func:`_first_names`, and only where :func:`_stands_as_name` holds. A common word is an everyday
     word, or one that many authors write in lower case, and not seldom: MAX_LOWER_CASE of its other
-    uses.
+    uses. A surname that mostly follows a mention is masked, too, see MIN_MENTIONED.
 
     Parameters
     ----------
@@ -223,7 +228,9 @@ def names_to_mask(
     common_words = set(EVERYDAY)
     frequent_words = set(EVERYDAY)
     lower_case = Counter()
-    words = sorted(set().union(*names.values()))
+    mentioned = _count_after_mentions(connection, parts)
+    surnames = set()
+    words = sorted(set(mentioned).union(*names.values()))
     full_names = {(of_name[0], of_name[-1]) for of_name in names.values() if len(of_name) > 1}
     for word, low, high, is_common in _count_letter_case(connection, words, full_names, parts):
         lower_case[word] = low
@@ -231,8 +238,10 @@ def names_to_mask(
             common_words.add(word)
             if low >= MIN_LOWER_CASE:
                 frequent_words.add(word)
+        if mentioned.get(word, 0) >= MIN_MENTIONED_SHARE * (low + high):
+            surnames.add(word)
 
-    identifying = identifying_words(names, salutations)
+    identifying = identifying_words(names, salutations) | surnames - CALENDAR
     first_names = _first_names(names.values(), salutations, lower_case)
     masked = {(word,): False for word in identifying - common_words}
     masked |= {(word,): True for word in identifying & common_words & first_names}
@@ -254,11 +263,28 @@ def _words_of_names(people, salutations):
     return {name: tuple(LETTERS.findall(name.lower()))[:MAX_NAME_WORDS] for name in names}
 
 
+def _count_after_mentions(connection, parts):
+    """Return how often a mention stands before a word, by word in lower case, see MIN_MENTIONED."""
+    rows = connection.execute(
+        """
+        WITH words AS (
+            SELECT unnest(regexp_extract_all(text, $word, 1)) AS word FROM read_parquet($parts))
+        SELECT lower(word) AS name, count(*) AS number FROM words
+        GROUP BY name HAVING number >= $least""",
+        {
+            "parts": [str(part) for part in parts],
+            "word": AFTER_MENTION,
+            "least": MIN_MENTIONED,
+        },
+    )
+    return dict(rows.fetchall())
+
+
 def _count_letter_case(connection, words, full_names, parts):
     """Return how often a corpus writes words in lower case and otherwise, and if many authors do.
 
-    Of a word without uses in lower case nothing is returned. Those within one of ``full_names``
-    (pairs of words) do not count: a chat writes "jane doe".
+    Uses in lower case within one of ``full_names`` (pairs of words) do not count: a chat writes
+    "jane doe".
     """
     connection.register("name_words", pa.table({"word": pa.array(words, pa.string())}))
     pairs = pa.array([" ".join(pair) for pair in full_names], pa.string())
@@ -280,7 +306,7 @@ def _count_letter_case(connection, words, full_names, parts):
         SELECT name, countif(is_low) AS low, countif(is_high),
             count(DISTINCT author) FILTER (is_low)
                 >= greatest(least($share * any_value(authors.number), $most), $least)
-        FROM uses, authors GROUP BY name HAVING low > 0""",
+        FROM uses, authors GROUP BY name""",
         {
             "parts": [str(part) for part in parts],
             "word": COUNTED_WORD,

@@ -41,6 +41,7 @@ MIN_OTHER_ACCOUNTS = 3  # so many other accounts must use a word in the shared r
 MAX_COUNTED_POSTS = 10_000  # those of the two accounts, and of others as many as are left
 
 MAX_FEATURES = 8  # that speak for a pair, and that speak against it
+MIN_WEIGHT = 0.1  # least part of a sign that is shown, as a share of the strongest one's
 SHOWN_POSTS = 5  # of each account
 FOR_COLOUR = "0,114,178"
 AGAINST_COLOUR = "213,94,0"
@@ -359,15 +360,17 @@ def strongest_signs(
 
     Returns
     -------
-    ``speaks_for`` and ``speaks_against``, MAX_FEATURES at most, the strongest first. Of each sign
-    ``text``; ``part``, its part of the score; ``posts_a`` and ``posts_b``, numbers of the posts of
-    each account in which it is
+    ``speaks_for`` and ``speaks_against``, MAX_FEATURES at most, the strongest first, none weaker
+    than MIN_WEIGHT of the strongest one of both. Of each sign ``text``; ``part``, its part of the
+    score; ``posts_a`` and ``posts_b``, numbers of the posts of each account in which it is
     """
     sums = parts.groupby("feature", as_index=False).contribution.sum()
     # nobody can count in how many posts a hidden word is, which stands for many words
     is_hidden = sums.feature.isin(NOT_WORDS) | sums.feature.str.contains(HIDDEN_WORD)
     is_hidden |= sums.feature.str.strip().str.lower().isin(["", *words])
     sums = sums[~is_hidden].sort_values("contribution")
+    weight = sums.contribution.abs()
+    sums = sums[weight >= MIN_WEIGHT * weight.max()]
     return {
         "speaks_for": _signs(sums[sums.contribution > 0][::-1], texts),
         "speaks_against": _signs(sums[sums.contribution < 0], texts),

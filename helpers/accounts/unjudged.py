@@ -123,9 +123,8 @@ REASONS = {
     "marked in the file as a bot's or as passed on from others)",
     COPIES: "with nothing but copies of earlier posts, or too few words beside names and signature",
     FEW: f"with fewer than {MIN_POSTS} posts, copies and very short ones not counted",
-    ONE_FORM: "with posts that are mostly of one form after numbers and names are masked, by a "
-    "program, or by somebody below whose posts the same signature stands (cut it out of the posts, "
-    "and ask again)",
+    ONE_FORM: "with posts that are mostly alike but for numbers and names, such as those of a "
+    "program, or with one signature below them all (cut it out of the posts, and ask again)",
     BRIDGES: "with posts before which the names of several people stand, as a program writes them "
     "that passes on what people write in another place",
     PASSAGES: f"with fewer than {MIN_POSTS} posts whose words do not stand in other posts, too",

@@ -197,7 +197,8 @@ def ngram_counts(tokens: Tensor, vocabulary: int, buckets: int) -> tuple[Tensor,
     pairs = pair_bucket(left[is_pair], right[is_pair], buckets) + vocabulary
     features = torch.cat([tokens[is_token], pairs])
     samples = torch.cat([sample[is_token], sample[:, :, 1:][is_pair]])
-    key, count = (samples * n_features + features).unique(return_counts=True)
+    keys = (samples * n_features + features).sort().values
+    key, count = keys.unique_consecutive(return_counts=True)
     return key // n_features, key % n_features, count
 
 

@@ -27,8 +27,7 @@ from ..encoders.stream import StreamConfig, build_stream_encoder
 from ..evaluation.models import Embeddings, GalleryTfidf, Model
 from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import Samples
-from .habits import DOUBT_POSTS
-from .samples import MAX_TOKENS, Posts, samples_of, texts_of, thinned, token_kinds, without_phrases
+from .samples import MAX_TOKENS, Posts, in_memory, samples_of, texts_of, token_kinds
 from .scoring import ScoringConfig, fit_own_scoring
 from .unjudged import ENGLISH, languages_of
 
@@ -219,16 +218,15 @@ class AuthorEncoder:
         return ("gallery" if gallery else "alone") + ("_hours" if hours else "")
 
     def in_plain_words(self, samples: Samples) -> Samples:
-        """Return samples whose posts are in lower case, without punctuation and without phrases.
+        """Return samples whose posts are in lower case and without punctuation.
 
-        Of each, DOUBT_POSTS posts at most are taken, evenly spread over its time. A post of which
-        nothing would be left stays as it is.
+        A post of which nothing would be left stays as it is.
 
         Parameters
         ----------
         samples : N samples
         """
-        own = without_phrases(thinned(samples, DOUBT_POSTS), self.kinds)
+        own = in_memory(samples)
         texts = texts_of(own.store, np.arange(own.store.posts), self.tokenizer)
         tokens = self.tokenizer.encode([_in_plain_words(text) or text for text in texts])
         store = replace(

@@ -155,13 +155,19 @@ def _rows_of_halves(gallery, samples, name):
     """Return the rows of older and of newer posts by a member, phrases left out."""
     member = Member(name, gallery.encoder.encoders[name], embeddings=gallery.embeddings)
     encoder = member.gallery(gallery.targets, MAX_TOKENS).encoder
-    make = partial(_halves_without_phrases, samples, gallery.encoder.kinds)
+    make = partial(cut_in_half, _without_phrases(gallery, samples))
     halves = gallery.embeddings.once(("halves", samples), make)
     return tuple(gallery.embeddings.of(encoder, half, MAX_TOKENS) for half in halves)
 
 
-def _halves_without_phrases(samples, kinds):
-    return cut_in_half(without_phrases(thinned(samples, DOUBT_POSTS), kinds))
+def _without_phrases(gallery, samples):
+    """Return DOUBT_POSTS posts at most of each sample, without its phrases, made once."""
+    make = partial(_thinned_without_phrases, samples, gallery.encoder.kinds)
+    return gallery.embeddings.once(("without phrases", samples), make)
+
+
+def _thinned_without_phrases(samples, kinds):
+    return without_phrases(thinned(samples, DOUBT_POSTS), kinds)
 
 
 def in_common_words(gallery, samples: Samples) -> Samples:
@@ -187,7 +193,7 @@ def in_common_words(gallery, samples: Samples) -> Samples:
 
 def _plain(gallery, samples):
     """Return samples in plain words with all habits, made once."""
-    make = partial(gallery.encoder.in_plain_words, samples)
+    make = partial(gallery.encoder.in_plain_words, _without_phrases(gallery, samples))
     return gallery.embeddings.once(("plain", samples), make)
 
 
@@ -208,17 +214,16 @@ def habits_of(samples: Samples, vocabulary: int) -> sparse.csr_array:
         number of tokens
     """
     own = in_memory(samples)
-    lengths = np.diff(own.store.post_offsets)
-    post = np.repeat(np.arange(own.store.posts), lengths)
-    of_posts = np.unique(post * vocabulary + own.store.tokens)
-    post, token = np.divmod(of_posts, vocabulary)
-    sample = np.repeat(np.arange(len(own)), own.count)[post]
-    of_samples, posts = np.unique(sample * vocabulary + token, return_counts=True)
-    sample, token = np.divmod(of_samples, vocabulary)
-    is_habit = posts >= np.maximum(PHRASE_SHARE * own.count[sample], 2)
-    cells = (sample[is_habit], token[is_habit])
-    shape = (len(own), vocabulary)
-    return sparse.csr_array((np.ones(len(cells[0]), bool), cells), shape)
+    store = own.store
+    cells = (np.ones(len(store.tokens)), store.tokens, store.post_offsets)
+    in_posts = sparse.csr_array(cells, (store.posts, vocabulary), copy=True)
+    in_posts.sum_duplicates()  # a post counts once
+    cells = (np.ones(store.posts), np.arange(store.posts), np.append(own.first, store.posts))
+    posts_of_sample = sparse.csr_array(cells)
+    counts = (posts_of_sample @ in_posts.sign()).tocoo()
+    is_habit = counts.data >= np.maximum(PHRASE_SHARE * own.count[counts.row], 2)
+    cells = (counts.row[is_habit], counts.col[is_habit])
+    return sparse.csr_array((np.ones(len(cells[0]), bool), cells), counts.shape)
 
 
 def without_habits(samples: Samples, is_rare: np.ndarray) -> Samples:

@@ -126,12 +126,16 @@ def contributions(
     gallery.accounts([target])
     target_row, query_row = gallery.columns([target, name])
     batch = query.batch(slice(0, 1), MAX_TOKENS)
+    opened = gallery.model.opened(query, gallery.targets, MAX_TOKENS)
+    features = {}
+    for shared, (of_targets, query_vector) in opened.items():
+        vectors = (query_vector, of_targets.rows[target_row : target_row + 1])
+        features[shared] = _features(of_targets.encoder, batch, vectors, gallery)
     rows = []
     for member in gallery.model.used_members:
-        opened, query_vector = member.opened(query, gallery.targets, MAX_TOKENS)
-        slope, offset = opened.line(query_vector, target_row, query_row)
-        vectors = (query_vector, opened.rows[target_row : target_row + 1])
-        for feature, value in _features(opened.encoder, batch, vectors, gallery):
+        of_targets, query_vector = opened[member.shared]
+        slope, offset = of_targets.line(query_vector, target_row, query_row, member.steps)
+        for feature, value in features[member.shared]:
             if value:
                 rows.append((member.name, feature, member.weight * slope * value))
         rows.append((member.name, OFFSET, member.weight * offset))

@@ -135,8 +135,7 @@ def _left_out_ratios(gallery, older, scores, seed):
     ratios = np.empty(scores[0].shape)
     for judging, fitting in (parts, reversed(parts)):
         judged = _calibrated(gallery, older, scores, np.sort(fitting))
-        of_judging = [of_version[judging] for of_version in scores]
-        ratios[judging] = judged.llr(of_judging, older[judging])
+        ratios[judging] = judged.llr(scores, older)[judging]
     return ratios
 
 

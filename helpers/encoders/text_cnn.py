@@ -110,7 +110,9 @@ class TextCNN(nn.Module):
         # filled at the end, so that the last token begins a window of the largest width
         filled = tokens.masked_fill(~real, vocabulary)
         filled = nnf.pad(filled, (0, max(self.widths) - 1), value=vocabulary)
-        distinct, index = filled.unique(return_inverse=True)
+        occurs = filled.flatten().bincount(minlength=vocabulary + 1) > 0
+        distinct = occurs.nonzero().flatten()
+        index = (occurs.cumsum(0) - 1)[filled]
         is_token = distinct < vocabulary
         rows = (self.embedding(distinct * is_token) * is_token[:, None]).to(dtype)
         # the taps of every width, in order, (K, d, F)

@@ -267,14 +267,26 @@ class Model:
         """
         if own_column is None:
             own_column = np.full(len(queries), -1)
-        opened = self._opened(queries, targets, max_tokens)
+        opened = self.opened(queries, targets, max_tokens)
         blocks = [gallery.step_scores(rows, own_column) for gallery, rows in opened.values()]
         for of_galleries in zip(*blocks, strict=True):
             steps = [steps_of_gallery for _, steps_of_gallery in of_galleries]
             yield of_galleries[0][0], self._weighted_sum(dict(zip(opened, steps)))
 
-    def _opened(self, queries, targets, max_tokens):
-        """Return a gallery and the rows of queries for each set of members that share them."""
+    def opened(
+        self, queries: Samples, targets: Samples, max_tokens: int
+    ) -> dict[tuple[Hashable, ...], tuple[Gallery, Rows]]:
+        """Return a gallery and the rows of queries for each set of members that share them.
+
+        Parameters
+        ----------
+        queries, targets, max_tokens : arguments of :meth:`scores`
+
+        Returns
+        -------
+        :attr:`Member.shared` of the members -> result of :meth:`Member.opened` for the one of these
+        with the most steps
+        """
         most_steps = {}
         for member in sorted(self.used_members, key=attrgetter("steps")):
             most_steps[member.shared] = member
@@ -319,7 +331,7 @@ class Model:
         -------
         (N,) float32
         """
-        opened = self._opened(queries, targets, max_tokens)
+        opened = self.opened(queries, targets, max_tokens)
         steps = {
             shared: gallery.pair_scores(rows, pairs) for shared, (gallery, rows) in opened.items()
         }

@@ -405,7 +405,9 @@ class Gallery:
         scores = pair_scores(queries, self.rows, pairs, self.encoder.unit)
         return normalise(scores, of_queries[:, :, query], self.of_targets[:, :, target])
 
-    def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
+    def line(
+        self, query: Rows, column: int, own_column: int, steps: int = -1
+    ) -> tuple[float, float]:
         """Return slope and offset that turn the raw score of a pair into its normalised one.
 
         Without a normalisation they are 1 and 0.
@@ -415,10 +417,12 @@ class Gallery:
         query : (1, D) row of the query
         column : index of the target
         own_column : index of the query among the targets, or -1 if it is none
+        steps : how often scores are normalised; by default as often as the gallery can
         """
         of_query = self.query_statistics(query, np.array([own_column]))
         of_target = self.of_targets[:, :, [column]]
-        at_0, at_1 = normalise(np.array([[0.0, 1.0]]), of_query, of_target)[-1].ravel().tolist()
+        ends = normalise(np.array([[0.0, 1.0]]), of_query, of_target)[steps]
+        at_0, at_1 = ends.ravel().tolist()
         return at_1 - at_0, at_0
 
     def query_statistics(self, queries: Rows, own_column: np.ndarray) -> np.ndarray:
@@ -428,6 +432,8 @@ class Gallery:
         ----------
         queries, own_column : as in :meth:`step_scores`
         """
+        if (own_column >= 0).all():
+            return self.of_targets[:, :, own_column]
         nowhere = np.full(queries.shape[0], -1)
         of_queries = self._statistics(queries, nowhere, len(self.of_targets))
         return np.where(own_column < 0, of_queries, self.of_targets[:, :, own_column])

@@ -16,7 +16,7 @@ networks.
 import io
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from importlib import resources, util
@@ -163,9 +163,9 @@ class SentencePiece(Tokenizer):
         """Return an array of ids per text."""
         return self._processor.encode(texts, out_type="numpy", num_threads=THREADS)
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids."""
-        return self._processor.decode([int(token) for token in ids])
+        return self._processor.decode(np.asarray(ids).tolist())
 
     def piece(self, token: int) -> str:
         """Return the text of one token, with a space before it where the token begins a word.
@@ -281,9 +281,9 @@ class HuggingFace(Tokenizer):
             ids += [np.array(encoding.ids, np.uint16) for encoding in encodings]
         return ids
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids."""
-        return self._tokenizer.decode([int(token) for token in ids])
+        return self._tokenizer.decode(np.asarray(ids).tolist())
 
 
 TOKENIZERS: dict[str, type[Tokenizer]] = {

@@ -310,6 +310,16 @@ class AccountGallery:
         of_judged[np.ix_(problems == "", self.problems != "")] = NOT_COMPARED
         return of_judged
 
+    def estimate_prior(self, queries: Samples, names: Sequence[str]) -> float:
+        """Estimate the share of queries whose writer has an account, see :meth:`prior_of`.
+
+        Parameters
+        ----------
+        queries, names : as in :meth:`rank`
+        """
+        _, llr, problems = self.compare(queries, names)
+        return self.prior_of(self.of_judged(llr, problems)[problems == ""])
+
     def prior_of(self, llr: np.ndarray) -> float:
         """Return the share of queries whose writer has an account in the gallery.
 

@@ -100,13 +100,15 @@ def accounts_of_one(same: Iterable[tuple]) -> dict:
     return accounts
 
 
-def check_decisions(listed: pd.DataFrame, is_one: bool) -> None:
+def check_decisions(listed: pd.DataFrame, decisions: pd.DataFrame, is_one: bool) -> None:
     """Refuse two people who are one by other decisions, perhaps over a chain of accounts.
 
     Parameters
     ----------
     listed : DataFrame
         result of :func:`listed_decisions`
+    decisions : DataFrame
+        of which it is the result; an error names accounts as they do
     is_one : bool
         whether both accounts of each pair are of one list
 
@@ -120,13 +122,14 @@ def check_decisions(listed: pd.DataFrame, is_one: bool) -> None:
     second = [(of_second, name) for name in listed.account_b]
     pairs = list(zip(first, second, listed.decision))
     accounts = accounts_of_one(pair[:2] for pair in pairs if pair[2] == SAME)
-    for left, right, decision in pairs:
+    for row, (left, right, decision) in zip(listed.index, pairs):
         if decision == DIFFERENT and right in accounts.get(left, [left]):
+            given = decisions.loc[row]
             raise ValueError(
-                f"the decisions say that {left[1]} and {right[1]} are two people, and that they "
-                "are one: by another row, over a chain of rows, or because their names differ only "
-                "in case or form and are one account here. Change a row, or a name in the file of "
-                "posts"
+                f"the decisions say that {given.account_a} and {given.account_b} are two people, "
+                "and that they are one: by another row, over a chain of rows, or because their "
+                "names differ only in case or form and are one account here. Change a row, or a "
+                "name in the file of posts"
             )
 
 
@@ -155,7 +158,7 @@ def of_lists(
         decisions = pd.DataFrame(columns=COLUMNS)
     decisions = decisions.reindex(columns=COLUMNS, fill_value="")
     listed = listed_decisions(decisions, names[0], names[-1])
-    check_decisions(listed, len(names) == 1)
+    check_decisions(listed, decisions, len(names) == 1)
     everybody = {*names[0], *names[-1]}
     accounts = list(dict.fromkeys([*decisions.account_a, *decisions.account_b]))
     aside = set(set_aside)

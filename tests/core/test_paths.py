@@ -9,23 +9,13 @@ from helpers.core import paths
 from helpers.core.paths import checked_name, slug
 
 
-@pytest.mark.parametrize(
-    "words, name",
-    [
-        (("MLL + ARR", "cross_topic", 43), "MLL---ARR-cross-topic-43"),
-        (("a/../b\0<x>",), "a----b--x-"),
-        (("Größe 1.5",), "Größe-1-5"),
-        (("",), ""),
-    ],
-)
-def test_slug(words, name):
-    assert slug(*words) == name
+def test_slug():
+    assert slug("MLL + ARR", "cross_topic", 43) == "MLL---ARR-cross-topic-43"
+    assert slug("a/../b\0<x> ß") == "a----b--x--ß"
 
 
 class TestPaths:
-    @pytest.mark.parametrize(
-        "name", ["../x", "a/b", "", ".hidden", "-rf", "a b", "a\n", "/abs", "ü", "..", "a" * 101]
-    )
+    @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-rf", "a b", "a\n", "a" * 101])
     def test_a_name_cannot_leave_its_folder(self, name):
         with pytest.raises(ValueError, match="run .*: use letters, digits"):
             paths.Run(name)

@@ -50,8 +50,3 @@ def test_only_what_is_trained_is_evaluated(ours):
         if stage.notebook == "03_train"
     }
     assert set(ours["06_evaluate"].parameters["models"]) == trained
-
-
-def test_every_line_says_why():
-    for path in (paths.PARAMS / "template").glob("*.yaml"):
-        assert path.read_text().startswith("# "), path.name

@@ -1,9 +1,6 @@
 """Reddit dumps: a plain loop over json.loads reads the same; what breaks costs itself only."""
 
-import bz2
-import gzip
 import json
-import lzma
 import random
 from collections import Counter
 
@@ -37,14 +34,7 @@ def long_window(data):
     return packer.compress(data) + packer.flush()
 
 
-PACK = {
-    ".zst": long_window,
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lambda data: lzma.compress(data, preset=0),
-    ".ndjson": bytes,
-    "": bytes,
-}
+PACK = {".zst": long_window, ".ndjson": bytes, "": bytes}  # others: core/test_files.py
 
 
 def dump(folder, lines, name="RC_2015-07", suffix=""):
@@ -65,7 +55,7 @@ def read(location, **options):
 def random_records(number, seed=0):
     rng = random.Random(seed)
     letters = 'abc é🙂"\\/\u2028' + "xyz "
-    people = ["jane_7", "AutoModerator", "[deleted]", "RemindMeBot", "bot_of_x", "Talbot-9", None]
+    people = ["jane_7", "Abbott", "Talbot-9", "AutoModerator", "[deleted]", "bot_of_x", None]
     for i in range(number):
         body = "".join(rng.choices(letters, k=rng.randrange(60))).lstrip()
         yield {
@@ -123,9 +113,7 @@ def test_every_drop_is_counted(tmp_path):
             '"text"',
             *(comment(**{name: None}) for name in ("author", "created_utc", "subreddit", "body")),
             comment(author=7),
-            comment(body=["x"]),
             comment(author=" "),
-            comment(subreddit=""),
         ],
         "deleted": [
             comment(author="[deleted]"),

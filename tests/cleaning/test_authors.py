@@ -74,22 +74,16 @@ def test_every_character_is_normalised_once():
     "name, author",
     [
         ("Jane Doe", "jane doe"),
-        ("  Jane\u00a0\u3000DOE ", "jane doe"),
         ("Ja\u200bne\ufeff Doe\x00", "jane doe"),
         ("\uff2a\uff41\uff4e\uff45\u3000\uff24\uff4f\uff45", "jane doe"),
         ("Ame\u0301lie", "amélie"),
-        ("WEISS", "weiss"),
         ("Weiß", "weiss"),
         ("@user", "@user"),
-        ("jd@example.org", "jd@example.org"),
         ("\u200b \u3164", ""),
         ("\ud800", "\\ud800"),
-        ("\ud801", "\\ud801"),
-        ("Jane Do", "jane do"),
         ("Jan eDoe", "jan edoe"),
         (" 005A0000001AbCd", "005A0000001AbCd"),
         ("005A0000001ABcdXYZ", "005a0000001abcdxyz"),
-        ("JaneDoe12345678", "janedoe12345678"),
     ],
 )
 def test_names(name, author):

@@ -1,14 +1,12 @@
 """The split by given pairs, against a loop over pairs; what it promises, and what it cannot."""
 
-import random
-
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from helpers.splits import PairSplit
 from helpers.splits.assignment import make_split
+from tests.splits.test_by_author import pairs
 
 SPLITS = PairSplit.splits
 
@@ -16,18 +14,7 @@ SPLITS = PairSplit.splits
 @pytest.fixture
 def posts(tmp_path):
     """60 pairs of texts by 100 authors; an author may have several pairs."""
-    rng = random.Random(3)
-    rows = []
-    for pair in range(60):
-        for side in "ab":
-            author = f"a{rng.randrange(100):03d}"
-            rows.append((author, f"text {pair} {side}", f"it's/{pair}/{side}"))
-    rows.sort()
-    author, text, ids = map(list, zip(*rows))
-    seconds = pa.array([0] * len(rows), pa.timestamp("s", "UTC"))
-    columns = {"author": author, "time": seconds, "topic": ["x"] * len(rows), "text": text}
-    pq.write_table(pa.table(columns | {"id": ids}), tmp_path / "pairs.parquet")
-    return tmp_path / "pairs.parquet"
+    return pairs(tmp_path)
 
 
 def authors_of_pairs(path):

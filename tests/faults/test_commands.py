@@ -10,8 +10,8 @@ from tests.faults import comparison
 from tests.faults.processes import SIGNALS, TARGETS, Kill, moments_of, run_command
 from tests.faults.test_kills import SEED
 
-# command: how often it is killed
-COMMANDS = {"encode": 6, "mine": 6}
+COMMANDS = ("encode", "mine")
+KILLS = 6  # of each
 
 
 def arguments_of(command, file, folder):
@@ -29,31 +29,43 @@ def made_by(folder, ended):
     return found | {"words": ended.output}
 
 
-@pytest.mark.torture
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_killed_command_ends_as_one_that_nobody_killed(command, tmp_path, tries):
+@pytest.fixture(params=COMMANDS)
+def command(request, tmp_path):
+    """Name and words of a command, its outputs, and what it leaves and says undisturbed."""
     file = tmp_path / "posts.csv"
     write_demo_csv(file, evader="demo-0003", accounts=36, posts=900)
     folder = tmp_path / "outputs"
-    ended = run_command(arguments_of(command, file, folder), folder)
+    words = arguments_of(request.param, file, folder)
+    ended = run_command(words, folder)
     assert ended.code == 0, ended.output
     reference = made_by(folder, ended)
     moments = moments_of(folder)
     shutil.rmtree(folder)
+    return request.param, words, folder, reference, moments
 
-    rng = random.Random(f"{SEED} {command}")
+
+def give_again(command, fault, tries, problems_of):
+    """Give a command with a fault and without; ``problems_of`` says what was wrong with it."""
+    name, words, folder, reference, _ = command
+    broken = run_command(words, folder, fault)
+    again = run_command(words, folder)
+    lines = comparison.differences(reference, made_by(folder, again))
+    lines = [*problems_of(broken), *lines]
+    if again.code:
+        lines.insert(0, f"ended with {again.code}: {again.output[-500:]}")
+    if lines:
+        tries.defect(f"{name}, {fault}: {lines[:5]}")
+    else:
+        tries.held()
+    shutil.rmtree(folder)
+
+
+@pytest.mark.torture
+def test_a_killed_command_ends_as_one_that_nobody_killed(command, tries):
+    name, *_, moments = command
+    rng = random.Random(f"{SEED} {name}")
     names = sorted({moment.rpartition(" ")[0] for moment in moments})
-    for number in range(COMMANDS[command]):
-        at = f"{rng.choice(names)} 1"
+    for number in range(KILLS):
         targets = TARGETS[number // 3 % 2]
-        kill = Kill(at, do=SIGNALS[number % 3], targets=targets)
-        killed = run_command(arguments_of(command, file, folder), folder, kill)
-        again = run_command(arguments_of(command, file, folder), folder)
-        lines = comparison.differences(reference, made_by(folder, again))
-        if again.code:
-            lines.insert(0, f"ended with {again.code}: {again.output[-500:]}")
-        if lines:
-            tries.defect(f"{command}, {kill} (made: {killed.killed}): {lines[:4]}")
-        else:
-            tries.held()
-        shutil.rmtree(folder)
+        kill = Kill(f"{rng.choice(names)} 1", do=SIGNALS[number % 3], targets=targets)
+        give_again(command, kill, tries, lambda ended: [])

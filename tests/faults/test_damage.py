@@ -15,9 +15,8 @@ from helpers.core.paths import Run
 from helpers.tokens.store import FILES, open_store
 from helpers.tokens.tokenizer import load_tokenizer
 from helpers.training.experiment import load_trained
-from tests.faults import calls, comparison
-from tests.faults.damage import CUTS, KINDS, damage, each_damage, outcome_of
-from tests.faults.processes import run_command
+from tests.faults import calls
+from tests.faults.damage import KINDS, each_damage, outcome_of
 from tests.faults.test_kills import COMMAND, SEED, undisturbed  # noqa: F401  a fixture
 
 TEXTS = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]]
@@ -193,49 +192,3 @@ def test_a_flipped_bit_in_shipped_weights_is_found(copied, tries):
 @pytest.mark.torture
 def test_every_damage_to_shipped_weights_is_found(copied, tries):
     damage_encoder(copied, KINDS, 4, tries)
-
-
-# files of a run of four stages, of every kind, and how many damages of each
-OF_RUN = {
-    "posts.parquet": 2,
-    "posts/test.parquet": 1,
-    "tokens/test/tokens.u16": 1,
-    "tokenizer/tokenizer.model": 1,
-    "models/TPS-supcon/best.safetensors": 1,
-    "models/TPS-supcon/training.json": 1,
-    "notebooks/02_tokenizer.ipynb": 2,
-    "notebooks/03_train.json": 1,
-    "results.csv": 2,
-    "data_card.json": 1,
-    "report.html": 1,
-}
-
-
-@pytest.mark.torture
-@pytest.mark.parametrize("name", OF_RUN)
-def test_a_run_with_a_damaged_file_is_mended_or_refused(
-    name,
-    undisturbed,  # noqa: F811
-    project,
-    shared_folder,
-    tmp_path,
-    tries,
-):
-    reference, *_ = undisturbed
-    rng = random.Random(f"{SEED} {name}")
-    for number in range(OF_RUN[name]):
-        folder = shutil.copytree(shared_folder / "undisturbed", tmp_path / f"outputs{number}")
-        kind = "flip anywhere" if number == 0 else rng.choice(CUTS)
-        path = folder / "small" / name
-        words = f"{name}, {kind} ({damage(path, kind, rng)})"
-        ended = run_command(COMMAND, folder, project=project)
-        if ended.code == 1 and path.name in ended.output and "Traceback" not in ended.output:
-            tries.refused()
-            continue
-        lines = comparison.differences(reference, comparison.contents(folder / "small"))
-        # a flipped bit is found by who reads the file: nobody did, or there would be a message
-        lines = [line for line in lines if not line.startswith(f"{name} differs")]
-        if ended.code or lines:
-            tries.defect(f"{words}: {ended.code}, {ended.output[-200:]}, {lines[:3]}")
-        else:
-            tries.held()

@@ -64,6 +64,22 @@ def kills_of_chain(number, moments, seconds):
     return kills
 
 
+def continue_run(words, wrong, folder, reference, project, tries, count=1):
+    """Give the command of the run again, note what came of so many faults, and delete the run.
+
+    ``wrong`` are lines about the command that had the faults.
+    """
+    ended = run_command(COMMAND, folder, project=project)
+    lines = [*wrong, *comparison.differences(reference, comparison.contents(folder / "small"))]
+    if ended.code:
+        lines.insert(0, f"ended with {ended.code}: {ended.output[-500:]}")
+    if lines:
+        tries.defect(f"{words}: {lines[:5]}")
+    else:
+        tries.held(count)
+    shutil.rmtree(folder)
+
+
 @pytest.mark.torture
 @pytest.mark.parametrize("number", range(CHAINS))
 def test_a_killed_run_ends_as_one_that_nobody_killed(number, undisturbed, project, tmp_path, tries):
@@ -75,12 +91,5 @@ def test_a_killed_run_ends_as_one_that_nobody_killed(number, undisturbed, projec
         print(kill, "->", ended.code, ended.killed)
         if ended.killed:
             made.append(kill)
-    ended = run_command(COMMAND, folder, project=project)
-    lines = comparison.differences(reference, comparison.contents(folder / "small"))
-    if ended.code:
-        lines.insert(0, f"ended with {ended.code}: {ended.output[-500:]}")
-    if lines:
-        tries.defect(f"{'; '.join(map(str, made))}: {lines[:5]}")
-    else:
-        tries.held(len(made))
-    shutil.rmtree(folder)
+    words = "; ".join(map(str, made))
+    continue_run(words, [], folder, reference, project, tries, len(made))

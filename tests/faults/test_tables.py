@@ -89,11 +89,10 @@ def test_a_collection_of_a_hostile_table_adds_up(written, pseudonymise, tmp_path
 @given(written=any_file)
 def test_own_posts_of_a_hostile_table_are_read_or_refused(written, tmp_path, tries):
     path = write(tmp_path, written)
-    columns = dict(COLUMNS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            reading.read_posts(Run("hostile"), str(path), calls.shipped(), columns)
+            reading.read_posts(Run("hostile"), str(path), calls.shipped(), dict(COLUMNS))
     except ValueError as error:
         assert len(str(error)) > 10
         tries.refused()
@@ -101,7 +100,7 @@ def test_own_posts_of_a_hostile_table_are_read_or_refused(written, tmp_path, tri
         tries.held()
 
 
-@pytest.mark.parametrize("digits", [300, 400, 4000, 5000])
+@pytest.mark.parametrize("digits", [400, 5000])
 def test_a_number_of_many_digits_is_kept_or_counted(digits, tmp_path, tries):
     path = tmp_path / "posts.jsonl"
     line = '{"who": "a", "when": 1577836800, "room": "r", "said": %s}\n'
@@ -112,14 +111,13 @@ def test_a_number_of_many_digits_is_kept_or_counted(digits, tmp_path, tries):
 
 
 @pytest.mark.parametrize("place", range(4))
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_a_carriage_return_without_quotes_is_a_blank_of_its_value(place, line_end, tmp_path, tries):
+def test_a_carriage_return_without_quotes_is_a_blank_of_its_value(place, tmp_path, tries):
     """As pandas writes it; it would else cut a text, or make another author of a name's end."""
     values = ["ann", "2020-01-01", "room", "hello there"]
     values[place] = "\r".join([values[place][:5], values[place][5:] or "end"])
     path = tmp_path / "posts.csv"
     lines = ["who,when,room,said", ",".join(values), "bob,2020-01-01,r,x", ""]
-    path.write_bytes(line_end.join(lines).encode())
+    path.write_bytes("\r\n".join(lines).encode())
     rows, drops = read(path)
     if place == 1:
         assert drops == {"bad_time": 1}

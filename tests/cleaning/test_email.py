@@ -157,15 +157,6 @@ def test_an_answer_below_the_quoted_head_of_a_mail_stays():
     assert own_paragraphs(f"{head}> theirs\n\n{ANSWER}") == ANSWER
 
 
-def test_the_tail_of_a_wrapped_quote_goes():
-    line = "> Every line of theirs was too long and that is why there are"
-    assert own_paragraphs(f"{line}\ntails of lines between others\n{line}\n\n{ANSWER}") == ANSWER
-    assert (
-        own_paragraphs(f"{line}\nno, that is not why they are.\n{line}")
-        == "no, that is not why they are."
-    )
-
-
 HEADER = (
     "From: Bob <b@x.org>\nSent: Monday, May 3, 2016 10:12 AM\nTo: List\nSubject: RE: Q\n\nI am Bob"
 )
@@ -204,11 +195,6 @@ def test_a_short_signature_goes_from_a_post_of_a_table(delimiter):
     for below in ("A long line of text. " * 5, "line\n" * 9):
         post = f"{own}\n\n{delimiter}\n{below}".rstrip()
         assert without_appended(post) == post
-
-
-def test_below_a_delimiter_that_nothing_stands_above_is_the_message():
-    assert without_appended("\n-- \nThe driver starts too late.").endswith("too late.")
-    assert own_paragraphs("\n-- \nThe driver starts too late.") == "The driver starts too late."
 
 
 def test_the_mark_of_a_changed_message_goes():

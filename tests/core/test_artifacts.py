@@ -13,8 +13,6 @@ from helpers.core.artifacts import (
     file_fingerprint,
     folder_lock,
     is_current,
-    note,
-    noted,
     read_json,
     verify_checksum,
     write_checksum,
@@ -129,38 +127,6 @@ def test_a_sealed_file_is_read_as_it_was_or_not_at_all(tmp_path):
         partial.write_bytes(b"new")
     assert names(tmp_path) == ["posts.parquet"], "the seal was of the old one"
     assert file_fingerprint(path)
-
-
-def test_is_current(tmp_path):
-    path = tmp_path / "x.json"
-    assert not is_current(path, "v1")
-    write_json(path, {"fingerprint": "v1"})
-    assert is_current(path, "v1") and not is_current(path, "v2")
-    for damage in (b"", b"{", b"[]", b'"v1"', b"{}", b"\xff\xfe\x00", b"null"):
-        path.write_bytes(damage)
-        assert not is_current(path, "v1"), damage
-
-
-def test_files_that_are_made_are_noted_with_those_of_folders(tmp_path, monkeypatch):
-    monkeypatch.delenv(artifacts.NOTES, raising=False)
-    note(tmp_path / "x")
-    notes = tmp_path / "notes"
-    monkeypatch.setenv(artifacts.NOTES, str(notes))
-    run = tmp_path / "run"
-    write_json(run / "card.json", {})
-    with atomic_write(run / "model") as partial:
-        partial.mkdir()
-        for name in ("best", ".hidden"):
-            (partial / name).write_text("four")
-    with atomic_write(tmp_path / "of another run") as partial:
-        partial.write_text("x")
-    with atomic_write(run / "posts") as partial:
-        partial.write_text("posts")
-    note(run / "gone")
-    write_checksum(run / "posts")
-    sizes = noted(notes, run)
-    assert sizes.pop("card.json") == (run / "card.json").stat().st_size
-    assert sizes == {"model/best": 4, "posts": 5, "posts.sha256": 16}
 
 
 HOLD = """

@@ -1,6 +1,5 @@
 """What commands say: safe text, exit codes, and of every exception one sentence on what to do."""
 
-import os
 import pickle
 import zlib
 
@@ -89,31 +88,6 @@ class TestReadable:
         assert not str(error) or str(error) not in message
         assert caught.value.__suppress_context__, "a notebook shows no other error above it"
 
-    def test_what_is_missing_a_folder_or_closed_is_said(self, tmp_path):
-        cases = {
-            "is missing": tmp_path / "nothing",
-            r"cannot be used \(is a directory\)": tmp_path,
-        }
-        for problem, path in cases.items():
-            with pytest.raises(FileError, match=f"{path} {problem}: look"), readable_file(path):
-                path.read_bytes()
-        path = written(tmp_path / "closed")
-        with (
-            pytest.raises(FileError, match="closed may not be read or written"),
-            readable_file(path),
-        ):
-            raise PermissionError(13, "Permission denied", str(path))
-
-    def test_too_little_memory_and_a_full_disk_are_no_damage(self, tmp_path):
-        path = written(tmp_path / "x")
-        with (
-            pytest.raises(FileError, match="x needs more memory than there is"),
-            readable_file(path),
-        ):
-            np.empty(10**18)
-        with pytest.raises(FileError, match="^the disk is full: free"), readable_file(path):
-            raise OSError(28, os.strerror(28))
-
 
 FULL = [
     OSError(28, "No space left on device"),
@@ -156,19 +130,6 @@ class TestExplain:
     def test_a_missing_package(self):
         message = explain_error(ModuleNotFoundError("No module named 'daft'", name="daft"))
         assert message.endswith("else `pip install 'authorbook[distributed]'`")
-
-
-@pytest.mark.parametrize(
-    "text, safe",
-    [
-        ("\x1b]0;title\x07\x1b[2J", r"\x1b]0;title\x07\x1b[2J"),
-        ("\u202egnp.exe", r"\u202egnp.exe"),
-        ("a\u200bb\xa0c", r"a\u200bb\xa0c"),
-        ("\ud800\x9b", r"\ud800\x9b"),
-    ],
-)
-def test_what_a_terminal_obeys_is_escaped(text, safe):
-    assert printable(text) == safe
 
 
 @given(st.text())

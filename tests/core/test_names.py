@@ -13,7 +13,6 @@ from helpers.core.names import (
     MAX_LETTERS,
     NAMES,
     describe,
-    distinct,
     name_of,
 )
 from helpers.encoders.baselines import BASELINES
@@ -116,12 +115,6 @@ def test_every_config_has_a_short_name():
 )
 def test_describe(config, words):
     assert describe(config) == words
-
-
-def test_rows_of_one_name_are_told_apart():
-    assert distinct(["a", "b"], [0, 0]) == ["a", "b"]
-    assert distinct(["a", "a", "b"], [0, 1, 0]) == ["a, seed 0", "a, seed 1", "b"]
-    assert distinct(["a", "a", "a"], [0, 0, None]) == ["a", "a (2)", "a (3)"]
 
 
 def test_stored_results_have_names_of_today_and_each_row_its_own():

@@ -152,18 +152,6 @@ class TestConfig:
             Outer.of(settings, "outer")
         assert str(error.value) == message
 
-    def test_a_setting_that_is_missing_is_named_in_a_sentence(self):
-        class Needy(Config):
-            lr: float
-            steps: int = 1
-
-        with pytest.raises(ValueError) as error:
-            Needy.of({"steps": 40}, "training")
-        assert str(error.value) == (
-            "training: the setting 'lr' is missing: it has no default, and a dict that you give "
-            "replaces the notebook's whole dict, so it must hold this setting, too"
-        )
-
 
 BAD_FILES = {
     "levels": ("[" * 3000 + "]" * 3000, "is not valid YAML: maximum recursion"),

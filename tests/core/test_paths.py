@@ -1,7 +1,5 @@
 """The folders of a run and names of files."""
 
-from pathlib import Path
-
 import platformdirs
 import pytest
 
@@ -55,9 +53,3 @@ class TestPaths:
             paths.check_checkout()
         monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
         assert paths.outputs() == tmp_path
-
-    def test_a_checkout_is_told_by_the_name_of_its_package(self):
-        assert paths._checkout(Path("/src/book/helpers")) == Path("/src/book")
-        assert paths._checkout(Path("/lib/site-packages/authorbook")) is None
-        assert paths.ROOT == Path(__file__).parents[2]
-        paths.check_checkout()

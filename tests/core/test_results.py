@@ -201,23 +201,6 @@ def test_the_first_screen_says_what_did_not_come_out_as_published(run):
     assert "0 of 2 comparisons with the papers came out as published" in page
 
 
-def test_the_first_screen_of_second_accounts_asks_their_question(run):
-    about = {"protocol": "second_accounts", "split": "all", "queries": 30, "targets": 90}
-    assert "No results yet" in words(summary.results_html(run))
-    for model, label_, share in (
-        ("shipped AS-norm", "open-small, AS-norm", 0.7),
-        ("tfidf_subword AS-norm", "TF-IDF subword, AS-norm", 0.4),
-    ):
-        measured = metrics(R_at_1=0.6)
-        measured.loc["P@50"] = (share, share - 0.1, share + 0.1)
-        record(run, measured, model=model, label=label_, **about)
-    page = words(summary.results_html(run))
-    assert "Which accounts belong to one person?" in page and "Whose posts" not in page
-    assert "by open-small, AS-norm, the share 0.700 (0.600-0.800) is of one person" in page
-    assert "by TF-IDF subword, AS-norm it is 0.400 (0.300-0.500)" in page
-    assert "For 60% of the 30 accounts that have a second one, it ranks first of 90" in page
-
-
 def test_a_table_of_differences_has_only_paired_ones_each_in_its_column(run):
     ranked(run, "ours", {"MRR": 0.5, "R_at_1": 0.4})
     paired = {"MRR_difference": (0.1, 0.05, 0.15), "R_at_1_difference": (-0.2, -0.3, 0.1)}

@@ -308,14 +308,6 @@ def test_the_form_of_a_name_makes_no_second_author(tmp_path, outputs, monkeypatc
     assert posts_of("a").read_bytes() == posts_of("b").read_bytes()
 
 
-def test_a_greeting_in_html_is_masked_as_in_plain_text(tmp_path, outputs):
-    html = "<p>Dear Petra,</p><p>it&nbsp;works <b>now</b>.</p><p>Cheers,<br>Otto</p>"
-    plain = "Dear Petra,\nit works now.\nCheers,\nOtto"
-    gathered("a", written(tmp_path / "in", [("Ann", "t", html), ("Bo", "t", plain)]))
-    texts = {row[3] for row in load("a")}
-    assert texts == {"Dear @user, it works now. Cheers, @self"}
-
-
 @pytest.mark.parametrize("pseudonymise", [True, False])
 def test_what_is_no_name_or_topic_is_counted_and_what_is_stays_apart(
     tmp_path, outputs, pseudonymise

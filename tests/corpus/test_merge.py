@@ -221,28 +221,6 @@ def test_one_person_with_several_addresses_is_found_in_a_large_corpus(tables):
     assert signature_words(tables(texts, authors)) == [2] * 60 + [0] * 1000
 
 
-@pytest.mark.parametrize("posts, cut", [(50, 10), (2, 0)])
-def test_a_form_letter_is_no_signature_before_the_words_that_vary(tables, posts, cut):
-    letter = "the build is broken again see the log for details"
-    texts = [f"week {number} {letter}" for number in range(posts)] + ["hello there"] * 3
-    made = tables(texts, ["a"] * posts + ["b"] * 3)
-    assert signature_words(made) == [cut] * posts + [0] * 3
-
-
-@pytest.mark.parametrize(
-    "text, words, left",
-    [
-        ("a b  c\n-- \nJane Doe", 2, "a b  c\n--"),
-        ("a b", 5, ""),
-        (" a b ", 1, " a"),
-        ("", 1, ""),
-        ("a\u2003b\u3000c", 2, "a"),
-    ],
-)
-def test_cut_takes_words_from_the_end(macros, text, words, left):
-    assert macros.execute("SELECT cut_words(?, ?)", [text, words]).fetchall() == [(left,)]
-
-
 SETTINGS = {
     "min_chars": 10,
     "near_duplicate": 0.8,
@@ -306,22 +284,3 @@ def test_the_order_of_parts_does_not_matter(tmp_path, seed, changes):
     assert bool(counts["signatures_cut"]) == ("strip_signatures" not in changes)
     assert bool(counts["near_duplicate"]) == bool(changes.get("near_duplicate", 1))
     assert not (tmp_path / "scratch").exists()
-
-
-@pytest.mark.parametrize("posts", [0, 1])
-def test_hardly_any_posts(tmp_path, posts):
-    texts = [f"a text with the number {number}" for number in range(posts)]
-    write_rows(tmp_path / "few.parquet", texts)
-    target = tmp_path / "posts.table"
-    chosen = MergeSettings(**SETTINGS)
-    counts = merge([tmp_path / "few.parquet"], target, chosen, tmp_path / "scratch")
-    assert target.exists() == bool(posts) and set(counts.values()) == {0}
-    assert not posts or pq.read_metadata(target).num_rows == posts
-
-
-def test_authors_are_shown_by_another_name(tmp_path):
-    write_rows(tmp_path / "part.parquet", ["one text", "two texts"], ["ANN", "ann"])
-    shown = {"ANN": "Ann", "ann": "Ann"}
-    chosen = MergeSettings(**vars(PLAIN) | {"shown_names": shown})
-    merge([tmp_path / "part.parquet"], tmp_path / "posts.table", chosen, tmp_path / "scratch")
-    assert pq.read_table(tmp_path / "posts.table")["author"].to_pylist() == ["Ann", "Ann"]

@@ -97,17 +97,6 @@ def test_a_stage_that_stopped_after_it_made_a_lost_file_again_is_not_current(toy
     assert made.exists() and not read_stages("demo")[0].is_current
 
 
-@pytest.mark.usefixtures("without_kernels")
-def test_a_run_that_was_copied_is_current(toy, monkeypatch):
-    notebook(toy / "notebooks/01_a.ipynb", MAKE_FILES)
-    assert main(["demo"]) == 0
-    shutil.copytree(toy / "outputs", toy / "copied")
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(toy / "copied"))
-    assert all(stage.is_current for stage in read_stages("demo"))
-    (toy / "copied/demo/made/3.txt").unlink()
-    assert not read_stages("demo")[0].is_current
-
-
 def test_a_failure_is_told_in_two_lines(toy, capsys, request, monkeypatch):
     notebook(toy / "notebooks/03_c.ipynb", "def f():\n    raise KeyError('no such loss')", "f()")
     for path in (toy / "params/demo").iterdir():
@@ -332,7 +321,9 @@ def test_a_stage_that_is_killed_ends_with_its_kernel_and_continues(project):
     assert command.returncode == 1
     assert errors == "01_a was stopped (-9): the same command continues it\n"
     assert all(ends(int(pid)) for pid in project.lines("pids"))
-    project.go(project.start("demo", "01_a"))
+    launcher = """sh -c 'touch "$TOY/launched"; exec "$0" "$@"'"""
+    project.go(project.start("demo", "01_a", launcher=launcher))
+    assert (project.folder / "launched").exists()
 
 
 def test_a_stage_outlives_its_command_and_the_same_command_waits_for_it(project):
@@ -361,9 +352,3 @@ def test_ctrl_c_ends_a_run_and_its_kernel(project):
     assert errors == "\nstopped; the same command continues from here\n"
     assert all(ends(int(pid)) for pid in project.lines("pids"))
     project.go(project.start("demo", "01_a"))
-
-
-def test_a_launcher_starts_the_process_of_a_stage(project):
-    launcher = """sh -c 'touch "$TOY/launched"; exec "$0" "$@"'"""
-    project.go(project.start("demo", "01_a", launcher=launcher))
-    assert (project.folder / "launched").exists()

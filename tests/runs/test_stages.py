@@ -44,14 +44,6 @@ def test_prose_does_not_make_a_stage_stale(toy):
     assert read_stages("demo") == before
 
 
-def test_what_starts_the_collection_makes_nothing_after_it_stale(toy):
-    before = [stage.fingerprint for stage in read_stages("demo")]
-    notebook(toy / "notebooks/00_start.ipynb", "print(1)")
-    params(toy, "00_start", "")
-    first, *later = read_stages("demo")
-    assert first.name == "00_start" and [stage.fingerprint for stage in later] == before
-
-
 def test_a_changed_room_makes_what_imports_it_stale(tmp_path, monkeypatch):
     used = set(stages._used_rooms("from helpers.tokens import open_store\nimport numpy"))
     assert used == {"tokens", "splits", "corpus", "sources", "cleaning", "core"}

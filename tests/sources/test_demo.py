@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.sources import COLUMNS, demo, open_source
+from helpers.sources import COLUMNS, demo
 from helpers.sources.demo_writer import (
     CHOICES,
     PAIRS,
@@ -54,12 +54,6 @@ def test_same_bytes_whatever_the_hash_seed():
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == digest(corpus(**SMALL)) == DIGEST
     assert digest(corpus(**SMALL, seed=1)) != DIGEST
-
-
-def test_a_part_does_not_depend_on_the_parts_read_before_it():
-    whole = {part.name: list(part.read(Counter())) for part in demo.parts(**SMALL)}
-    for part in reversed(demo.parts(**SMALL)):
-        assert list(part.read(Counter())) == whole[part.name]
 
 
 def test_counts_and_order(posts):
@@ -111,20 +105,6 @@ def test_topics_follow_the_stated_mixture_and_its_drift(posts, truth):
     assert 0.95 < slope(measured, start + drift) < 1.05
     assert 0.9 < slope(measured - start, drift) < 1.1
     assert np.allclose(start.sum(axis=1), 1) and np.allclose(end.sum(axis=1), 1)
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"author": 3}, "did you mean 'authors'"),
-        ({"topics": 25}, "'topics' must lie in 2..24"),
-        ({"topic_giveaway": float("nan")}, "topic_giveaway"),
-        ({"authors": 100, "posts": 100}, "five per author"),
-    ],
-)
-def test_wrong_options_are_errors(options, message):
-    with pytest.raises(ValueError, match=message):
-        open_source("demo", "", **options)
 
 
 def test_topic_giveaway_moves_what_a_topic_gives_away(monkeypatch):

@@ -167,21 +167,3 @@ def test_who_is_one_person(repository):
     assert len(groups) == len(set(person.values())) == len(set(people.values()))
     assert table.surname["john.d@example.org"] == table.surname["jane@example.org"] == "doe"
     assert table.surname["ann@a.example.org"] == ""
-
-
-def test_names_and_addresses_of_many_people_join_nobody(repository):
-    people = (
-        "Your Name <ann@a.example.org>|Your Name <berit@b.example.org>|"
-        "Root User <cem@c.example.org>|Root User <dora@d.example.org>|"
-        "Author Name <emil@e.example.org>|Author Name <fay@f.example.org>|"
-        "David Berg <david@a.example.org>|David Clay <david@b.example.org>|"
-        "Shashank Roy <shashank@a.example.org>|Shashank Iyer <shashank@b.example.org>|"
-        "postgres <postgres@a.example.org>|postgres <postgres@b.example.org>|"
-        "Gil Lund <gil@example.org>|Gil Lund <root@localhost>|Hana Mori <root@localhost>|"
-        "Hana Mori <hana@example.org>|Ida Ness <admin@host>|Jon Ost <admin@host>|"
-        "Ida Ness <ida@example.org>"
-    ).split("|")
-    for author in people:
-        commit(repository, f"By {author}\n\n{BODY}", author)
-    table = find_people(str(repository))
-    assert table["person"].nunique() == len(table) == 17

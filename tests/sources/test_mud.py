@@ -137,24 +137,6 @@ def test_hostile_names(tmp_path):
     rows.to_parquet(tmp_path / "rows.parquet")
 
 
-def test_files_in_order_are_dated_one_after_the_other(tmp_path, pieces):
-    """Of each account all posts of the second file are later, and keep hour and weekday."""
-    days = {"day": [6, 0], "hour": [5, 4], "minute": [1, 2]}
-    write(tmp_path, author(), author(author_id=8, **days), name="b.jsonl")
-    write(tmp_path, author(), author(author_id=8, **days), name="a.jsonl")
-    frame, drops = read("mud", tmp_path, in_order=["b.jsonl", "a.jsonl"])
-    assert not drops and len(frame) == 8
-    first, second = frame[4:], frame[:4]  # parts are read in the order of their names
-    assert second.author.tolist() == first.author.tolist()
-    apart = second.time.to_numpy() - first.time.to_numpy()
-    assert set(apart) == {1000 * 7 * 86_400}
-    for order in (["b.jsonl"], ["b.jsonl", "c.jsonl"]):
-        with pytest.raises(
-            ValueError, match=r"name each file once; the files are a\.jsonl, b\.jsonl"
-        ):
-            read("mud", tmp_path, in_order=order)
-
-
 def test_time_begins_at_the_epoch(tmp_path):
     rows, drops = read("mud", write(tmp_path, author(day=[5, 400])), epoch="2016-12-31")
     saturday = datetime(2016, 12, 31, tzinfo=UTC).timestamp()

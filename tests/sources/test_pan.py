@@ -93,22 +93,6 @@ def test_duplicates_belong_to_an_author(tmp_path):
     assert len(read("pan", tmp_path)[0]) == 10
 
 
-def test_a_text_of_several_pairs_stays_in_each_where_it_is_asked_for(tmp_path):
-    same = ("one text", "another text")
-    pairs = [pair("p", same), pair("q", same), pair("r", ("twice", "twice"))]
-    truths = [truth("p", 1, 2), truth("q", 1, 2), truth("r", 3, 3)]
-    folder = tmp_path / "test"
-    folder.mkdir()
-    corpus(folder, pairs, truths)
-    frame, drops = read("pan", str(folder), keep_repeats=["test"])
-    names = ["p/a", "p/b", "q/a", "q/b", "r/a"]
-    assert frame.id.tolist() == [f"test/pairs.jsonl/{name}" for name in names]
-    assert drops == {"duplicate": 1}  # a pair of a text with itself
-    assert len(read("pan", str(folder))[0]) == 3
-    with pytest.raises(ValueError, match="pan: unknown location in keep_repeats 'train'"):
-        read("pan", str(folder), keep_repeats=["train"])
-
-
 def test_what_has_no_name_is_empty(tmp_path):
     pairs = [pair("p", fandoms=["", "G"]), pair("q", ["a", "b"])]
     truths = [truth("p", "1", "2"), truth("q", " ", "\ud800")]

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tracemalloc
 from collections import Counter
-from decimal import Decimal
 
 import pandas as pd
 import pyarrow as pa
@@ -75,16 +74,6 @@ HEAD, ROW = "author,time,topic,text\n", "a,1577836800,t,x\n"
 POST = {"author": "a", "time": 1577836800, "topic": "t", "text": "x"}
 
 
-def test_table_broken_csv(tmp_path):
-    (tmp_path / "not.parquet").write_bytes(b"PAR1 no")
-    wrong = "a,1577836800,t,x,too,many\na,few\n"
-    (tmp_path / "long.csv").write_text(f"{HEAD}{ROW}\n{wrong}{ROW}")
-    rows, drops = read("table", tmp_path / "long.csv")
-    assert len(rows) == 2 and drops == {"broken_row": 2}
-    with pytest.raises(ValueError, match="not.parquet"):
-        open_source("table", str(tmp_path / "not.parquet"))
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -105,9 +94,10 @@ def test_a_quote_that_is_not_closed_is_an_error_with_its_line(tmp_path, content,
 def test_the_lines_that_a_stray_quote_swallows_are_counted(tmp_path):
     path = tmp_path / "p.csv"
     swallowing = 'b,1577836800,t,"open\n' + ROW * 500 + 'c,1577836800,t,"he said"\n'
-    path.write_text(HEAD + swallowing + 'b,1577836800,t,"she said "hi" to me"\n' + ROW)
+    wrong = 'b,1577836800,t,"she said "hi" to me"\na,1577836800,t,x,too,many\na,few\n'
+    path.write_text(HEAD + swallowing + wrong + ROW)
     rows, drops = read("table", path)
-    assert rows["author"].tolist() == ["a"] and drops == {"broken_row": 503}
+    assert rows["author"].tolist() == ["a"] and drops == {"broken_row": 505}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -182,16 +172,6 @@ def test_a_cut_csv_gives_what_is_whole(tmp_path):
         assert drops == {"truncated_file": 1}
         assert rows["text"].tolist() == [f"{text}\n{text}" for text in texts[: len(rows)]]
         assert len(rows) > 5000 - cut / 40
-
-
-def test_decimals_and_dictionaries_of_parquet_are_names(tmp_path):
-    columns = {"author": pa.array([Decimal(12), Decimal(2**62 + 1)], pa.decimal128(20, 0))}
-    columns["topic"] = pa.array(["t", "t"]).dictionary_encode()
-    columns |= {"time": pa.array([Decimal(1577836800)] * 2), "text": ["x", "y"]}
-    pa.parquet.write_table(pa.table(columns), tmp_path / "p.parquet")
-    rows, drops = read("table", tmp_path)
-    assert rows["author"].tolist() == ["12", "4611686018427387905"] and not drops
-    assert rows["topic"].tolist() == ["t", "t"]
 
 
 def test_parquet_that_cannot_be_read_says_why(tmp_path):
@@ -271,13 +251,6 @@ def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, monkeypatch, end
     assert n_rows >= 2 and drops["truncated_file"] and peak < 1 << 25  # xz: a window of 8 MB
 
 
-def test_rows_within_a_row_of_another_width_are_counted(tmp_path):
-    path = tmp_path / "p.csv"
-    path.write_text(HEAD + 'b,1577836800,"open\n' + ROW * 18 + 'c,1577836800,t,5"\n' + ROW)
-    frame, drops = read("table", path)
-    assert len(frame) == 1 and drops == {"broken_row": 20}
-
-
 QUOTES = ['"open', '"hi" - really?', '"', 'say "hi"', '""x', '"a "b" c"', "no", 'or 5"']
 
 
@@ -310,19 +283,6 @@ def test_escapes_of_mysql_are_what_they_stand_for(tmp_path, written, text):
     path = tmp_path / "p.tsv"
     path.write_text(f"author\ttime\ttopic\ttext\na\t1577836800\tt\t{written}\n")
     assert read("table", path)[0]["text"].tolist() == [text]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "read.csv(a, b, c, d)\nx\ny, z\nw\nv",
-    ],
-)
-def test_a_post_of_many_lines_is_not_noted(tmp_path, text):
-    frame = pd.DataFrame({"author": ["a"], "time": 1577836800, "topic": "t", "text": text})
-    frame.to_csv(tmp_path / "p.csv", index=False)
-    rows, drops = read("table", tmp_path)
-    assert rows["text"].tolist() == [text] and not drops
 
 
 @pytest.mark.parametrize(
@@ -541,13 +501,6 @@ def test_the_lines_of_the_docs_tell_the_authors_of_lists(tmp_path):
     posts = pd.read_json(tmp_path / "posts.jsonl", lines=True)
     assert [name.removesuffix("@x.org") for name in posts.author] == [*HEADERS]
     assert posts.name.tolist() == "Ann Bob Cy Dan Eve".split(), "names to mask"
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_missing_name_is_one_of_the_values_of_a_column(tmp_path, suffix):
-    path = tmp_path / f"posts.{suffix}"
-    getattr(pd.DataFrame({"side": ["one", None, "two"], "n": 1}), f"to_{suffix}")(path, index=False)
-    assert table.author_names(path, "side") == ["", "one", "two"]
 
 
 def test_names_of_mails_are_decoded(tmp_path):

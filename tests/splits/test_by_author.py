@@ -4,7 +4,6 @@ import random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from helpers.splits import AuthorSplit, GivenSplit
 from helpers.splits.assignment import make_split
@@ -86,11 +85,3 @@ def test_given_files_are_splits_as_they_are(tmp_path):
     people = {row[0] for row in rest}
     assert 0 < len({row[0] for row in made["dev"]}) <= round(0.2 * len(people))
     assert report["unused"] == {"authors_of_other_splits": len(rows) - len(test) - len(rest)}
-
-
-def test_what_cannot_be_split_is_refused(tmp_path, write_posts):
-    path = write_posts(documents(authors=5))
-    with pytest.raises(ValueError, match="leave something"):
-        by_authors(path, tmp_path / "out", test=0.5, dev=0.5)
-    with pytest.raises(ValueError, match="nothing is left for train, test, dev"):
-        by_authors(write_posts([]), tmp_path / "out")

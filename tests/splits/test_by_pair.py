@@ -59,16 +59,3 @@ def test_a_text_of_several_pairs_stays_in_those_of_test(tmp_path, posts):
     names = pq.read_table(tmp_path / "out/test.parquet")["id"].to_pylist()
     assert len(names) == 2 * len({name.rsplit("/", 1)[0] for name in names})
     assert authors_of_pairs(tmp_path / "out/test.parquet").items() <= people.items()
-
-
-def test_posts_without_pairs_are_refused(tmp_path, posts, write_posts):
-    table = pq.read_table(posts)
-    ids = ["message-7", *table["id"].to_pylist()[1:]]
-    one_without = tmp_path / "one.parquet"
-    pq.write_table(table.set_column(4, "id", [ids]), one_without)
-    without = write_posts([("a", 1, "x", "no pair"), ("b", 2, "x", "none either")])
-    for path in (one_without, without):
-        with pytest.raises(ValueError, match="a post belongs to no given pair"):
-            make_split(path, tmp_path / "out", PairSplit())
-    with pytest.raises(ValueError, match="leave something for training"):
-        PairSplit.of({"test": 0.5, "dev": 0.5})

@@ -127,18 +127,6 @@ class TestByTopics:
         for name in ("test_cross", "test_in", "dev"):
             assert posts[name] == pytest.approx(posts["train"] / 8, abs=29)
 
-    @pytest.mark.parametrize(
-        "changes, message",
-        [
-            ({"topic_share": 0.99}, "leaves none for the cross-topic test"),
-            ({"min_documents": 99}, "nothing is left for"),
-        ],
-    )
-    def test_what_cannot_be_split_is_refused(self, tmp_path, write_posts, changes, message):
-        with pytest.raises(ValueError, match=message):
-            by_topics(write_posts(documents()), tmp_path / "out", **RULES | changes)
-        assert not (tmp_path / "out/split.json").exists()
-
 
 def test_given_files_are_test_and_dev_and_their_topics_train_nobody(tmp_path):
     """An early file trains; the others share authors with it, that of the test a few topics."""

@@ -66,7 +66,7 @@ TEXTS += ["Regards,\nAnn", "ok {0}" * 30]
     raw=st.booleans(),
 )
 def test_rows_read_are_rows_kept_and_rows_dropped_by_reason(
-    rows, files, near_duplicate, min_chars, raw, tmp_path, tries
+    rows, files, near_duplicate, min_chars, raw, tmp_path
 ):
     folder = tmp_path / "tables"
     folder.mkdir(exist_ok=True)
@@ -89,13 +89,11 @@ def test_rows_read_are_rows_kept_and_rows_dropped_by_reason(
         card = collect(Run("rows"), config, workers=1)
     except ValueError as error:
         assert "nothing is left" in str(error)
-        tries.refused()
         return
     table = pd.read_parquet(Run("rows").folder / "posts.parquet")
     drops = [number for name, number in card.items() if name.startswith("dropped_")]
     assert card["rows_read"] == len(rows) == len(table) + sum(drops)
     assert (table["text"].str.len() >= min_chars).all() and not table.isna()["author"].any()
-    tries.held()
 
 
 # ---- answers
@@ -132,7 +130,7 @@ costs = st.builds(
 
 @SLOW
 @given(chosen=accounts, costs=costs, k=st.integers(1, 50), beyond=st.integers(0, 10**6))
-def test_probabilities_of_an_answer_sum_to_one(gallery, chosen, costs, k, beyond, tries):
+def test_probabilities_of_an_answer_sum_to_one(gallery, chosen, costs, k, beyond):
     small = replace(reordered(gallery, chosen), beyond=beyond)
     queries = list(small.names[:2])
     samples = small.accounts(queries)  # one object, so that it is embedded once
@@ -143,7 +141,6 @@ def test_probabilities_of_an_answer_sum_to_one(gallery, chosen, costs, k, beyond
     assert (few.groupby("query").probability.sum() <= 1 + 1e-9).all()
     nobody = answers[answers.target == NOBODY].probability.to_numpy()
     np.testing.assert_allclose(few[few.target == NOBODY].probability, nobody, atol=1e-12)
-    tries.held()
 
 
 # How far a score may differ between a query that is asked alone and one among others: a raw score
@@ -199,7 +196,7 @@ def check_answers(gallery, answers, wanted):
 
 @SLOW
 @given(chosen=accounts, order=st.randoms(use_true_random=False), threads=st.sampled_from([1, 2, 3]))
-def test_ranks_do_not_depend_on_order_batch_or_threads(gallery, chosen, order, threads, tries):
+def test_ranks_do_not_depend_on_order_batch_or_threads(gallery, chosen, order, threads):
     small = reordered(gallery, chosen)
     queries = sorted(small.names)[:2]
     expected = small.rank(small.accounts(queries), queries, len(small))
@@ -216,7 +213,6 @@ def test_ranks_do_not_depend_on_order_batch_or_threads(gallery, chosen, order, t
         torch.set_num_threads(before)
     check_answers(small, whole, expected)
     check_answers(small, single, expected[expected["query"] == queries[0]])
-    tries.held()
 
 
 # a gallery takes half a second, a target a tenth of it: each gallery is asked about five of them
@@ -231,7 +227,7 @@ FIFTH = settings(max_examples=max(2, SLOW.max_examples // TARGETS))
     targets=st.lists(st.integers(0, 39), min_size=TARGETS, max_size=TARGETS),
     own=st.booleans(),
 )
-def test_evidence_sums_to_its_score(gallery, chosen, place, targets, own, tries):
+def test_evidence_sums_to_its_score(gallery, chosen, place, targets, own):
     """Of a query that is asked alone, and of one among others."""
     small = reordered(gallery, chosen)
     names = list(small.names)
@@ -249,4 +245,3 @@ def test_evidence_sums_to_its_score(gallery, chosen, place, targets, own, tries)
         total = contributions(small, sample, target, name).contribution.sum()
         assert abs(total - alone[target]) <= 1e-3, f"{total - alone[target]:.2g}"
         assert abs(total - among[target]) <= 1e-3, f"{total - among[target]:.2g}"
-        tries.held()

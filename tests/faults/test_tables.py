@@ -46,7 +46,7 @@ def read(path):
 
 
 @given(written=any_file)
-def test_every_row_of_a_hostile_table_is_kept_or_counted(written, tmp_path, tries):
+def test_every_row_of_a_hostile_table_is_kept_or_counted(written, tmp_path):
     path = write(tmp_path, written)
     try:
         with warnings.catch_warnings():
@@ -54,18 +54,16 @@ def test_every_row_of_a_hostile_table_is_kept_or_counted(written, tmp_path, trie
             rows, drops = read(path)
     except ValueError as error:
         assert path.name in str(error), f"an error without the file's name: {error!r}"
-        tries.refused()
         return
     for author, time, topic, text in rows:
         assert all(isinstance(value, str) and value.strip() for value in (author, topic, text))
         assert time >= 0
     if written.rows is not None:
         assert len(rows) + drops.total() == written.rows, (len(rows), drops)
-    tries.held()
 
 
 @given(written=any_file, pseudonymise=st.booleans())
-def test_a_collection_of_a_hostile_table_adds_up(written, pseudonymise, tmp_path, tries):
+def test_a_collection_of_a_hostile_table_adds_up(written, pseudonymise, tmp_path):
     path = write(tmp_path, written)
     config = CollectConfig(
         source="table", location=str(path), columns=COLUMNS, min_chars=1, pseudonymise=pseudonymise
@@ -76,18 +74,16 @@ def test_a_collection_of_a_hostile_table_adds_up(written, pseudonymise, tmp_path
             card = collect(Run("hostile"), config, workers=1)
     except ValueError as error:
         assert path.name in str(error) or "nothing is left" in str(error), repr(error)
-        tries.refused()
         return
     drops = [number for name, number in card.items() if name.startswith("dropped_")]
     assert card["rows_read"] == card["posts"] + sum(drops)
     if written.rows is not None:
         assert card["rows_read"] == written.rows
-    tries.held()
 
 
 @settings(max_examples=settings.default.max_examples // 5)
 @given(written=any_file)
-def test_own_posts_of_a_hostile_table_are_read_or_refused(written, tmp_path, tries):
+def test_own_posts_of_a_hostile_table_are_read_or_refused(written, tmp_path):
     path = write(tmp_path, written)
     try:
         with warnings.catch_warnings():
@@ -95,23 +91,19 @@ def test_own_posts_of_a_hostile_table_are_read_or_refused(written, tmp_path, tri
             reading.read_posts(Run("hostile"), str(path), calls.shipped(), dict(COLUMNS))
     except ValueError as error:
         assert len(str(error)) > 10
-        tries.refused()
-    else:
-        tries.held()
 
 
 @pytest.mark.parametrize("digits", [400, 5000])
-def test_a_number_of_many_digits_is_kept_or_counted(digits, tmp_path, tries):
+def test_a_number_of_many_digits_is_kept_or_counted(digits, tmp_path):
     path = tmp_path / "posts.jsonl"
     line = '{"who": "a", "when": 1577836800, "room": "r", "said": %s}\n'
     path.write_text(line % ("9" * digits) + line % '"x"')
     rows, drops = read(path)
     assert len(rows) + drops.total() == 2
-    tries.held()
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_a_carriage_return_without_quotes_is_a_blank_of_its_value(place, tmp_path, tries):
+def test_a_carriage_return_without_quotes_is_a_blank_of_its_value(place, tmp_path):
     """As pandas writes it; it would else cut a text, or make another author of a name's end."""
     values = ["ann", "2020-01-01", "room", "hello there"]
     values[place] = "\r".join([values[place][:5], values[place][5:] or "end"])
@@ -121,18 +113,16 @@ def test_a_carriage_return_without_quotes_is_a_blank_of_its_value(place, tmp_pat
     rows, drops = read(path)
     if place == 1:
         assert drops == {"bad_time": 1}
-        tries.refused()
     else:
         author, _, topic, text = rows.pop(0)
         expected = [value.replace("\r", " ") for value in (values[0], *values[2:])]
         assert [author, topic, text] == expected and not drops
-        tries.held()
     assert [row[0] for row in rows] == ["bob"]
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_an_enormous_field_is_kept_cut_or_refused(suffix, tmp_path, tries):
+def test_an_enormous_field_is_kept_cut_or_refused(suffix, tmp_path):
     path = tmp_path / f"posts.{suffix}"
     texts = ["x " * 40_000_000, "short and sweet"]
     frame = pd.DataFrame({"who": ["a", "b"], "when": "2020-01-01", "room": "r", "said": texts})
@@ -146,7 +136,5 @@ def test_an_enormous_field_is_kept_cut_or_refused(suffix, tmp_path, tries):
         rows, drops = read(path)
     except ValueError as error:
         assert path.name in str(error)
-        tries.refused()
         return
     assert len(rows) + drops.total() == 2
-    tries.held()

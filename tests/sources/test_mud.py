@@ -17,16 +17,9 @@ TEXTS = ["the sky is blue today", "the sea is blue as well", "who asks why the s
 @pytest.fixture(scope="module")
 def pieces(tmp_path_factory):
     model = io.BytesIO()
+    options = {"vocab_size": 25, "pad_id": 0, "bos_id": -1, "eos_id": 1, "unk_id": 2}
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXTS * 30),
-        model_writer=model,
-        vocab_size=25,
-        pad_id=0,
-        bos_id=-1,
-        eos_id=1,
-        unk_id=2,
-        minloglevel=2,
-        num_threads=1,
+        sentence_iterator=iter(TEXTS * 30), model_writer=model, minloglevel=2, **options
     )
     path = tmp_path_factory.mktemp("model") / "25_unigram.model"
     path.write_bytes(model.getvalue())
@@ -34,13 +27,8 @@ def pieces(tmp_path_factory):
 
 
 def author(**changes):
-    posts = {
-        "syms": [["\u2581a", "\u2581b"], ["\u2581c", "d"]],
-        "day": [2, 2],
-        "hour": [0, 23],
-        "minute": [0, 59],
-    }
-    return {"author_id": 7, **posts, "action_type": [12, 0]} | changes
+    posts = {"syms": [["\u2581a", "\u2581b"], ["\u2581c", "d"]], "day": [2, 2], "hour": [0, 23]}
+    return {"author_id": 7, **posts, "minute": [0, 59], "action_type": [12, 0]} | changes
 
 
 def write(folder, *records, name="queries0.json"):
@@ -99,25 +87,13 @@ def test_weekdays_keep_order_weekday_hour_and_minute(tmp_path):
 
 
 def test_every_drop_is_counted(tmp_path, pieces):
+    times = {"hour": (-1, 60), "minute": (60, "3"), "day": (True, -1)}
+    records = [3, {}, author(author_id=None), author(hour=[1]), author(syms="a b")]
+    records += [author(syms=[["a"]]), author(syms=[[25], [1]]), author(action_type=[1, None])]
     lost = {
         "broken_json": ["{", "[" * 100_000],
-        "bad_record": [
-            3,
-            [],
-            {},
-            author(author_id=None),
-            author(hour=[1]),
-            author(syms="a b"),
-            author(syms=[["a"]]),
-            author(syms=[[25], [1]]),
-            author(syms=[[1.5], [1]]),
-            author(action_type=[1, None]),
-        ],
-        "bad_time": [
-            author(**{name: [0, value]})
-            for name in ("hour", "minute", "day")
-            for value in (-1, 60, "3", True)
-        ],
+        "bad_record": records,
+        "bad_time": [author(**{name: [0, bad]}) for name in times for bad in times[name]],
         "empty": [author(syms=[["\u2581"], ["a"]]), author(action_type=["", 1])],
     }
     path = write(tmp_path, author(), "", *(record for group in lost.values() for record in group))

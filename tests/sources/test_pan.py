@@ -40,34 +40,14 @@ def test_dissolved_into_texts(tmp_path, names):
 
 
 def test_every_loss_has_a_reason(tmp_path):
-    pairs = [
-        pair("good"),
-        "{",
-        {"id": "p", "pair": ["a", "b"]},
-        pair("n", ["a", 3]),
-        pair("good"),
-        pair("nowhere"),
-        pair("liar"),
-        pair("half"),
-        pair("e", ["  ", "e"]),
-    ]
-    truths = [
-        truth("good", "1", "2"),
-        truth("e", "1", "3"),
-        {"id": "half", "same": True},
-        {"id": "liar", "same": True, "authors": ["1", "2"]},
-        truth("more", "1", "1"),
-    ]
+    pairs = ["{", {"id": "p", "pair": ["a", "b"]}, pair("n", ["a", 3]), pair("e", ["  ", "e"])]
+    pairs += [pair(name) for name in ("good", "good", "nowhere", "liar", "half")]
+    truths = [truth("good", "1", "2"), truth("e", "1", "3"), truth("more", "1", "1")]
+    truths += [{"id": "half", "same": True}, {"id": "liar", "same": True, "authors": ["1", "2"]}]
     rows, drops = read("pan", corpus(tmp_path, pairs, truths))
-    assert drops == {
-        "broken_json": 1,
-        "bad_pair": 2,
-        "duplicate_id": 1,
-        "missing_truth": 3,
-        "bad_truth": 2,
-        "empty": 1,
-    }
-    assert [name.split(".jsonl/")[1] for name in rows.id] == ["good/a", "good/b", "e/b"]
+    lost = {"broken_json": 1, "bad_pair": 2, "duplicate_id": 1, "empty": 1}
+    assert drops == lost | {"missing_truth": 3, "bad_truth": 2}
+    assert [name.split(".jsonl/")[1] for name in rows.id] == ["e/b", "good/a", "good/b"]
 
 
 def test_ids_tell_the_folder_and_differ_between_years(tmp_path):

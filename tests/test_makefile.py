@@ -111,3 +111,20 @@ def test_no_other_folder_is_deleted(make, name):
     assert (make.folder / "outputs" / "demo").exists() and make.folder.exists()
     make("clean", {"RUN": "demo"})
     assert not (make.folder / "outputs" / "demo").exists()
+
+
+def test_the_lab_opens_copies_and_keeps_those_that_were_changed(make):
+    copies = make.folder / "outputs/lab"
+    for name in ("01_a", "02_b"):
+        (make.folder / f"notebooks/{name}.ipynb").write_text("committed")
+    words = [word for word in make("lab", {"PORT": "1234"}) if word != "--allow-root"]
+    assert words == ["jupyter", "lab", "--port", "1234", "outputs/lab"]
+    (copies / "01_a.ipynb").write_text("mine")
+    said = "\n".join(make("lab", {}))
+    assert "01_a.ipynb has your changes and is kept" in said and "02_b" not in said
+    for name in ("01_a", "02_b"):
+        (make.folder / f"notebooks/{name}.ipynb").write_text("newer")
+    said = "\n".join(make("lab", {}))
+    assert "notebooks/01_a.ipynb is newer" in said and "02_b" not in said
+    assert (copies / "01_a.ipynb").read_text() == "mine"
+    assert (copies / "02_b.ipynb").read_text() == "newer"

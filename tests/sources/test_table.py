@@ -20,7 +20,7 @@ from tests.factories import read_source as read
 from tests.factories import write_lines, write_table
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "csv.gz", "tsv", "jsonl", "ndjson.gz"])
+@pytest.mark.parametrize("suffix", ["parquet", "csv.gz", "tsv", "jsonl", "ndjson.gz"])
 def test_table_formats(tmp_path, suffix):
     rows = [
         ("a", "2020-01-01T00:00:00Z", 'line\none, "two"\té'),
@@ -31,24 +31,21 @@ def test_table_formats(tmp_path, suffix):
     ]
     frame = pd.DataFrame(rows, columns=["who", "when", "body"]).assign(sub="s")
     path = tmp_path / f"posts.{suffix}"
-    if suffix == "parquet":
-        frame.to_parquet(path)
-    elif "json" in suffix:
-        frame.to_json(path, orient="records", lines=True)
+    if suffix == "tsv":
+        frame.to_csv(path, index=False, sep="\t")
     else:
-        frame.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
-    columns = {"author": ["sub", "who"], "time": "when", "topic": "sub", "text": "body"}
-    columns["id"] = "who"
-    rows, drops = read("table", path, columns=columns | {"author": "who"})
+        write_table(path, frame)
+    columns = {"author": "who", "time": "when", "topic": "sub", "text": "body", "id": "who"}
+    rows, drops = read("table", path, columns=columns)
     assert rows[COLUMNS].values.tolist() == [
         ["a", 1577836800, "s", 'line\none, "two"\té'],
         ["c", 1577836800, "s", "<script>"],
     ]
     assert rows["id"].tolist() == ["a", "c"]
     assert drops == {"empty_author": 1, "bad_time": 1, "bot": 1}
-    assert read("table", path, columns=columns)[0]["author"].iloc[0] == "s/a"
-    for topic, name in ((None, "posts"), ([None, "sub"], "posts/s")):
-        assert read("table", path, columns=columns | {"topic": topic})[0]["topic"].iloc[0] == name
+    several = {"author": ["sub", "who"], "topic": [None, "sub"]}
+    first = read("table", path, columns=columns | several)[0].iloc[0]
+    assert (first["author"], first["topic"]) == ("s/a", "posts/s")
 
 
 @pytest.mark.parametrize(
@@ -398,22 +395,13 @@ def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_li
     ("name", "content", "message"),
     [
         ("p.jsonl", '[\n  {\n    "author": "a"\n  }\n]\n', "a line of its own.*data.md"),
-        ("p.jsonl", f"[{GOOD.strip()}]", "a line of its own: write one JSON object a line"),
         ("p.json", GOOD, "p.json is none of .*write one JSON object a line into a .jsonl"),
-        (
-            "p.xlsx",
-            "PK",
-            "p.xlsx is a spreadsheet or a document of an office program: save its posts as CSV",
-        ),
     ],
 )
 def test_files_of_other_kinds_say_what_would_do(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=message):
         open_source("table", str(tmp_path / name))
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(ValueError, match="folder holds no file that ends in .parquet, .csv"):
-        open_source("table", str(tmp_path / "folder"))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -173,23 +173,3 @@ def test_another_process_is_refused_or_waits_until_the_holder_ends(tmp_path, hol
     message = "is in use by another process: waiting until it has ended\n"
     assert capsys.readouterr().err.endswith(message)
     assert (tmp_path / ".lock").stat().st_mode & 0o077 == 0
-
-
-def test_the_thread_that_holds_a_folder_enters_again_and_no_other_one(tmp_path):
-    refused = []
-
-    def enter():
-        try:
-            with folder_lock(tmp_path, wait=False):
-                refused.append(False)
-        except ValueError:
-            refused.append(True)
-
-    with folder_lock(tmp_path):
-        enter()
-        for _ in range(2):
-            thread = threading.Thread(target=enter)
-            thread.start()
-            thread.join(10)
-    enter()
-    assert refused == [False, True, True, False]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from helpers.corpus import merge as merge_module
 from helpers.corpus.collection import PART
-from helpers.corpus.merge import NORMAL, MergeSettings, merge, minhash, open_tables, run_step
+from helpers.corpus.merge import NORMAL, MergeSettings, minhash, open_tables, run_step
 from helpers.corpus.posts_table import open_database
 
 MIN_WORDS = 8  # these are the constants of steps.sql
@@ -219,68 +219,3 @@ def test_one_person_with_several_addresses_is_found_in_a_large_corpus(tables):
     texts = [f"w{i} x{i} jane doe" for i in range(60)] + [f"post number{i}" for i in range(1000)]
     authors = [f"jane{i % 3}" for i in range(60)] + [f"a{i}" for i in range(1000)]
     assert signature_words(tables(texts, authors)) == [2] * 60 + [0] * 1000
-
-
-SETTINGS = {
-    "min_chars": 10,
-    "near_duplicate": 0.8,
-    "keep_copies": False,
-    "strip_signatures": True,
-    "names": {("mary",): True, ("bob", "lee"): False},
-}
-AUTHORS = [f"u{number:02d}" for number in range(40)]
-
-
-def write_parts(folder, seed):
-    """Part files with copies, near copies, names, signatures of one author, and equal times."""
-    rng = random.Random(seed)
-    words = ["Mary", "bob lee", *(f"w{n}É" for n in range(30)), *(f"W{n}" for n in range(220))]
-    texts = []
-    rows = []
-    for _ in range(1000):
-        author = AUTHORS[min(int(rng.expovariate(0.15)), 39)]
-        text = [rng.choice(words) for _ in range(rng.randint(3, 30))]
-        if texts and rng.random() < 0.5:
-            text = list(rng.choice(texts))
-            for _ in range(rng.choice([0, 1, 1, 2])):
-                text[rng.randrange(len(text))] = rng.choice(words)
-        texts.append(text)
-        # what is left of some is a copy of another post
-        if author in AUTHORS[:6] and rng.random() < 0.5:
-            text = [*text, f"kind regards of {author}"]
-        time = 1_600_000_000 + rng.randrange(300)
-        blank = rng.choice(["  ", " "])
-        rows.append((author, time, rng.choice("xyz"), blank.join(text), None))
-    files = [folder / f"{number}.parquet" for number in range(3)]
-    for number, file in enumerate(files):
-        columns = list(zip(*rows[number::3], strict=True))
-        pq.write_table(pa.table(columns, schema=PART), file)
-    return files
-
-
-def merged(folder, files, **changes):
-    """Counts and rows of the table of a merge."""
-    target = folder / "merged.table"
-    chosen = MergeSettings(**SETTINGS | changes)
-    counts = merge(files, target, chosen, folder / "scratch")
-    assert all(number >= 0 for number in counts.values())
-    return counts, target.read_bytes()
-
-
-@pytest.mark.parametrize(
-    "seed, changes",
-    [
-        (1, {}),
-        (2, {"near_duplicate": 0.5, "names": {}, "strip_signatures": False}),
-        (4, {"near_duplicate": 0, "keep_copies": True, "min_chars": 30}),
-    ],
-)
-def test_the_order_of_parts_does_not_matter(tmp_path, seed, changes):
-    files = write_parts(tmp_path, seed)
-    counts, table = merged(tmp_path, files, **changes)
-    assert (counts, table) == merged(tmp_path, files[::-1], **changes)
-    assert (counts["duplicate"] > 50) == ("keep_copies" not in changes)
-    assert bool(counts["names_masked"]) == ("names" not in changes)
-    assert bool(counts["signatures_cut"]) == ("strip_signatures" not in changes)
-    assert bool(counts["near_duplicate"]) == bool(changes.get("near_duplicate", 1))
-    assert not (tmp_path / "scratch").exists()

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertConfig, BertModel
 
 from helpers.accounts.encoder import SHIPPED, AuthorEncoder
 from helpers.core import artifacts
-from helpers.encoders.transformer import load_luar
+from helpers.encoders.transformer import model_parts
 from helpers.tokens.store import build_store, list_topics, open_store
 from helpers.tokens.tokenizer import load_tokenizer
 from helpers.training.experiment import load_trained
@@ -96,16 +98,6 @@ def test_a_pickle_in_place_of_shipped_weights_is_refused_and_not_run(pickled, tm
         refused(partial(AuthorEncoder.load, folder), folder / name, content, mark)
 
 
-@pytest.mark.torture
-@each_pickle
-@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
-def test_a_pickle_in_place_of_luar_is_refused_and_not_run(pickled, name, tmp_path):
-    artifacts.write_json(tmp_path / "config.json", {"model_type": "LUAR", "embedding_size": 8})
-    mark = tmp_path / "mark"
-    content = pickled(Attack(mark))
-    refused(partial(load_luar, str(tmp_path)), tmp_path / name, content, mark)
-
-
 def test_a_pickle_in_place_of_a_part_of_a_store_is_not_run(made, tmp_path):  # noqa: F811
     """A build that was interrupted left parts, whose checksums anybody can compute."""
     run = made["training"]
@@ -126,3 +118,21 @@ def build_again(run, folder):
     words = load_tokenizer(run.tokenizer)
     encoding = (list_topics(posts), words.fingerprint, words.vocabulary)
     return build_store(posts, folder, words.encode, *encoding)
+
+
+def test_a_released_transformer_with_a_pickle_or_without_weights_is_refused(tmp_path):
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    BertModel(BertConfig(intermediate_size=48, vocab_size=50, **sizes)).save_pretrained(tmp_path)
+    assert model_parts(str(tmp_path))
+    path = tmp_path / "model.safetensors"
+    tensors = load_file(path)
+    without = {name: tensors[name] for name in tensors if not name.startswith("encoder")}
+    save_file(without, path, {"format": "pt"})
+    with pytest.raises(ValueError, match=f"{tmp_path.name} lacks the weights 'encoder.layer.0"):
+        model_parts(str(tmp_path))
+    path.unlink()
+    mark = tmp_path / "mark"
+    (tmp_path / "pytorch_model.bin").write_bytes(plain_pickle(Attack(mark)))
+    with pytest.raises(ValueError, match=tmp_path.name):
+        model_parts(str(tmp_path))
+    assert not mark.exists(), "the pickle ran"

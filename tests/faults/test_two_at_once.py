@@ -4,11 +4,9 @@ Each answer is compared with that of the same command alone. The files have the 
 words differ from file to file, so that an answer about another file has other numbers.
 """
 
-import json
 import random
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -103,27 +101,6 @@ def test_twenty_rounds_of_commands_answer_about_their_own_files(folder):
     draw = random.Random(0)
     for number in range(20):
         check_round(folder, draw.sample(COMMANDS, 2 + number % 2))
-
-
-def test_two_pages_are_of_their_own_files(folder, tmp_path, monkeypatch):
-    """`authorbook mine` at once, with a function that takes a while in place of the answer."""
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    pages = {}
-
-    def match(posts, **_):
-        time.sleep(0.2)
-        card = json.loads((tmp_path / "mine" / "data_card.json").read_text())
-        files = (posts.card["location"], card["location"])
-        pages[threading.current_thread().name] = files
-        raise ValueError("this is all")
-
-    monkeypatch.setattr("helpers.accounts.answers.match", match)
-    threads = []
-    for name in FILES:
-        arguments = ["mine", str(folder / name)]
-        threads.append(threading.Thread(target=main, args=[arguments], name=name))
-    run_threads(threads)
-    assert pages == {name: (name, name) for name in FILES}
 
 
 def test_two_collections_in_one_folder(folder, tmp_path, monkeypatch):

@@ -43,8 +43,6 @@ def test_nothing_to_read_is_an_error(kind, tmp_path):
             {"column": {}},
             "unknown option of source 'table' 'column' .did you mean 'columns'",
         ),
-        ("demo", {"author": 9}, "unknown option of source 'demo' 'author' .did you mean 'authors'"),
-        ("table", {"columns": ["author"]}, "'columns' is .*valid dictionary"),
         ("mud", {"epoch": "0001-01-01"}, "epoch must be a date"),
         ("pushshift", {"share": True}, "'share' is .*valid number"),
     ],

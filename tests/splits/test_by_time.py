@@ -112,20 +112,6 @@ def test_a_second_run_writes_nothing_and_another_seed_splits_anew(tmp_path):
     assert make(tmp_path, seed=4)["fingerprint"] != first["fingerprint"]
 
 
-@pytest.mark.parametrize(
-    "changes, message",
-    [
-        ({"train_until": 0.9}, "earlier"),
-        ({"train_until": 1.5}, "'train_until' is 1.5: must be an ISO date or a fraction"),
-        ({"eval_posts": 1000}, "nothing is left for dev, test"),
-    ],
-)
-def test_what_cannot_be_split_is_refused(tmp_path, changes, message):
-    with pytest.raises(ValueError, match=message):
-        make(tmp_path, **changes)
-    assert not (tmp_path / "posts/split.json").exists()
-
-
 def test_none_keeps_every_post(tmp_path):
     path = save(tmp_path / "posts.parquet", posts())
     report = make_split(path, tmp_path / "out", NoSplit())

@@ -80,15 +80,6 @@ def run(folder, name, *arguments):
     return fork.printed()
 
 
-def test_the_examples_pass_ruff(copy):
-    folder, files = copy
-    modules = {str(file) for file in files if file.suffix == ".py"}
-    assert len(modules) == 3
-    run(folder, "ruff", "check", "--no-cache", "--fix", "--select", "I", *modules)
-    run(folder, "ruff", "format", "--no-cache", *modules)
-    run(folder, "ruff", "check", "--no-cache", *modules)
-
-
 def test_the_examples_pass_the_tests_of_their_registries(copy):
     folder, _ = copy
     shown = run(folder, "pytest", "-rp", "-p", "no:cacheprovider", "-k", CHOSEN, *TESTS)

@@ -12,6 +12,7 @@ from helpers.cleaning.text import clean_post, is_bot, is_notice, mask_mentions
     ("text", "expected"),
     [
         ("see https://example.org/a?b=1, then", "see @url, then"),
+        ("(www.example.org/x)", "(@url)"),
         ("<http://example.org/a_(b)>.", "@url."),
         ("on github.com/owner/name today", "on @url today"),
         ("read [the manual](https://example.org/m) now", "read the manual now"),

@@ -148,6 +148,7 @@ def test_ids_are_kept_with_names_and_go_with_them(source, monkeypatch):
 def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
     settings = {"near_duplicate": 0.8, "strip_signatures": True}
     first = collect("a", **settings)
+    assert accounted(first) and first["signatures_cut"] and first["dropped_near_duplicate"]
     monkeypatch.setattr(sources, "open_source", lambda *args, **options: stub()[0][::-1])
     assert collect("b", workers=2, memory_limit="500MB", **settings)["sha256"] == first["sha256"]
     assert posts_of("a").read_bytes() == posts_of("b").read_bytes()

@@ -165,9 +165,8 @@ def columns(draw, count):
         blobs = draw(st.lists(st.binary(max_size=6), min_size=count, max_size=count))
         return pa.array(blobs, pa.binary()).view(draw(st.sampled_from([pa.string(), pa.binary()])))
     if made == "number":
-        kind = draw(
-            st.sampled_from([pa.int8(), pa.int64(), pa.uint64(), pa.float32(), pa.float64()])
-        )
+        kinds = [pa.int8(), pa.int64(), pa.uint64(), pa.float32(), pa.float64()]
+        kind = draw(st.sampled_from(kinds))
         if pa.types.is_floating(kind):
             numbers = st.floats(width=kind.bit_width)
         else:
@@ -176,16 +175,8 @@ def columns(draw, count):
         values = draw(st.lists(st.one_of(st.none(), numbers), min_size=count, max_size=count))
         return pa.array(values, kind)
     if made == "time":
-        kind = draw(
-            st.sampled_from(
-                [
-                    pa.timestamp("s"),
-                    pa.timestamp("ms", "UTC"),
-                    pa.timestamp("us", "Asia/Tokyo"),
-                    pa.timestamp("ns"),
-                ]
-            )
-        )
+        kinds = [pa.timestamp("s"), pa.timestamp("us", "Asia/Tokyo"), pa.timestamp("ns")]
+        kind = draw(st.sampled_from(kinds))
         bits = 52 if kind.unit == "s" else 62  # Parquet keeps seconds as milliseconds
         numbers = st.integers(-(2**bits), 2**bits)
         values = draw(st.lists(st.one_of(st.none(), numbers), min_size=count, max_size=count))
@@ -197,9 +188,6 @@ def columns(draw, count):
         pa.array([{"a": 1}] * count, pa.struct({"a": pa.int64()})),
         pa.array(["x"] * count).dictionary_encode(),
         pa.array([10**30] * count, pa.decimal128(38, 2)),
-        pa.array([1] * count, pa.duration("s")),
-        pa.array([20_000] * count, pa.int32()).view(pa.date32()),
         pa.array([-(2**31)] * count, pa.int32()).view(pa.date32()),
-        pa.array([1] * count, pa.int32()).view(pa.time32("s")),
     ]
     return draw(st.sampled_from(values))

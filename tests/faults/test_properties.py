@@ -1,10 +1,9 @@
-"""Properties that hold for whatever is drawn: of collections, pseudonyms, probabilities, ranks."""
+"""Properties of answers that hold for whatever is drawn: probabilities, ranks, evidence."""
 
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -14,7 +13,6 @@ from helpers.accounts import reading
 from helpers.accounts.gallery import LINK_COSTS, NOBODY
 from helpers.accounts.signs import contributions
 from helpers.core.paths import Run
-from helpers.corpus.collection import CollectConfig, collect
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.models import Embeddings
 from helpers.evaluation.scores import GRID
@@ -26,77 +24,6 @@ QUICK_EXAMPLES = 25
 SLOW = settings()
 if settings.default.max_examples == QUICK_EXAMPLES:
     SLOW = settings(max_examples=5)
-KEY = "00" * 32
-
-
-@pytest.fixture(autouse=True)
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", KEY)
-
-
-# ---- collections
-
-PEOPLE = (
-    "Zoë|José Núñez|Ångström|Jürgen Müller|이민호|Nguyễn Thị|Łukasz|Ann|Anne|an|O'Brien|"
-    "x@example.org|Zoe|ÅNGSTROM|Müller Jürgen|𝒜da|ada|10|1e1"
-).split("|")
-
-
-TEXTS = ["a post of its own, number {0}", "the same words in several posts", "x", ""]
-TEXTS += ["> a quote alone", "see https://example.org/{0}", "```\ncode {0}\n```", "\u200b\u200b"]
-TEXTS += ["Regards,\nAnn", "ok {0}" * 30]
-
-
-@SLOW
-@given(
-    rows=st.lists(
-        st.tuples(
-            st.sampled_from([*PEOPLE, "", " ", "AutoModerator", "bot", None]),
-            st.sampled_from(["2020-01-01", "2030-01-01", "never", "", None]),
-            st.sampled_from(["t", "", None]),
-            st.sampled_from([*TEXTS, None]),
-        ),
-        min_size=1,
-        max_size=40,
-    ),
-    files=st.integers(1, 3),
-    near_duplicate=st.sampled_from([0, 0.5, 0.8, 1.0]),
-    min_chars=st.integers(1, 40),
-    raw=st.booleans(),
-)
-def test_rows_read_are_rows_kept_and_rows_dropped_by_reason(
-    rows, files, near_duplicate, min_chars, raw, tmp_path
-):
-    folder = tmp_path / "tables"
-    folder.mkdir(exist_ok=True)
-    for number in range(3):
-        (folder / f"{number}.parquet").unlink(missing_ok=True)
-    filled = []
-    for number, (author, time, topic, text) in enumerate(rows):
-        filled.append([author, time, topic, text and text.format(number)])
-    for number in range(min(files, len(filled))):
-        frame = pd.DataFrame(filled[number::files], columns=["author", "time", "topic", "text"])
-        frame.astype("string").to_parquet(folder / f"{number}.parquet")
-    config = CollectConfig(
-        source="table",
-        location=str(folder),
-        near_duplicate=near_duplicate,
-        min_chars=min_chars,
-        raw=raw,
-    )
-    try:
-        card = collect(Run("rows"), config, workers=1)
-    except ValueError as error:
-        assert "nothing is left" in str(error)
-        return
-    table = pd.read_parquet(Run("rows").folder / "posts.parquet")
-    drops = [number for name, number in card.items() if name.startswith("dropped_")]
-    assert card["rows_read"] == len(rows) == len(table) + sum(drops)
-    assert (table["text"].str.len() >= min_chars).all() and not table.isna()["author"].any()
-
-
-# ---- answers
 
 
 @pytest.fixture(scope="module")

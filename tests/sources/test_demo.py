@@ -32,12 +32,12 @@ def digest(posts):
 
 @pytest.fixture(scope="module")
 def posts():
-    return corpus()
+    return corpus(authors=400, posts=27_000)
 
 
 @pytest.fixture(scope="module")
 def truth():
-    return demo.style_truth().set_index("author")
+    return demo.style_truth(authors=400).set_index("author")
 
 
 def test_same_bytes_whatever_the_hash_seed():
@@ -58,8 +58,8 @@ def test_same_bytes_whatever_the_hash_seed():
 
 def test_counts_and_order(posts):
     per_author = posts.author.value_counts()
-    assert len(posts) == 80_000 and len(per_author) == 1200 and set(posts.topic) == set(TOPICS)
-    assert per_author.min() >= 25 and 55 <= per_author.median() <= 65 and per_author.max() >= 250
+    assert len(posts) == 27_000 and len(per_author) == 400 and set(posts.topic) == set(TOPICS)
+    assert per_author.min() >= 25 and 55 <= per_author.median() <= 65 and per_author.max() >= 200
     assert posts.equals(posts.sort_values(["author", "time"], kind="stable"))
     assert demo.START <= posts.time.min() and posts.time.max() < demo.START + demo.DAYS * 86_400
     assert len(demo.parts()) == 6
@@ -86,7 +86,7 @@ def test_hours_have_the_stated_circular_mean(posts, truth):
     expected = narrow * ((1 - truth.hour_share2) * first_peak + truth.hour_share2 * second_peak)
     sharp = expected.abs() > 0.5
     off = np.angle(measured[sharp] / expected[sharp]) * 24 / (2 * np.pi)
-    assert sharp.sum() > 100 and np.abs(off).mean() < 0.5 and abs(off.mean()) < 0.1
+    assert sharp.sum() > 30 and np.abs(off).mean() < 0.5 and abs(off.mean()) < 0.1
 
 
 def test_topics_follow_the_stated_mixture_and_its_drift(posts, truth):

@@ -10,42 +10,15 @@ from helpers.core import paths
 from helpers.core.parameters import Config, check, start
 from helpers.runs.stages import _read_parameters
 
-DECLARED = {
-    "run": str,
-    "steps": int,
-    "lr": float,
-    "overlap": bool,
-    "sizes": list[int],
-    "losses": list[str],
-    "window": str | None,
-    "limit": Optional[int],
-    "extra": dict,
-}
-GOOD = {
-    "run": "demo",
-    "steps": 5,
-    "lr": 0.1,
-    "overlap": True,
-    "sizes": [1, 2],
-    "losses": ["topk"],
-    "window": None,
-    "limit": 3,
-    "extra": {},
-}
+DECLARED = {"run": str, "steps": int, "lr": float, "overlap": bool, "sizes": list[int]}
+DECLARED |= {"losses": list[str], "window": str | None, "limit": Optional[int], "extra": dict}
+GOOD = {"run": "demo", "steps": 5, "lr": 0.1, "overlap": True, "sizes": [1, 2]}
+GOOD |= {"losses": ["topk"], "window": None, "limit": 3, "extra": {}}
 
 
 def notebook(**changed):
-    return {
-        "__annotations__": DECLARED,
-        "__name__": "__main__",
-        "_private": 1,
-        "In": [],
-        "Out": {},
-        "exit": "x",
-        "math": math,
-        **GOOD,
-        **changed,
-    }
+    of_kernel = {"__name__": "__main__", "_private": 1, "In": [], "exit": "x", "math": math}
+    return {"__annotations__": DECLARED, **of_kernel, **GOOD, **changed}
 
 
 def test_good_parameters_come_back_in_their_order():
@@ -132,25 +105,21 @@ class TestConfig:
     @pytest.mark.parametrize(
         "settings, message",
         [
-            (
-                {"nam": 1},
-                "outer: unknown setting 'nam' (did you mean 'name'?); valid: inner, lr, name",
-            ),
+            ({"nam": 1}, "unknown setting 'nam' (did you mean 'name'?); valid: inner, lr, name"),
             (
                 {"inner": {"min_posts": 0}},
-                "outer: 'inner.min_posts' is 0: Input should be greater than or equal to 1",
+                "'inner.min_posts' is 0: Input should be greater than or equal to 1",
             ),
             (
                 {"lr": "1.0e6"},
-                "outer: 'lr' is '1.0e6': Input should be a valid number "
-                "(in YAML write 1.0e-4 and 1.0e+6)",
+                "'lr' is '1.0e6': Input should be a valid number (in YAML write 1.0e-4 and 1.0e+6)",
             ),
         ],
     )
     def test_what_is_wrong_is_said_in_one_line(self, settings, message):
         with pytest.raises(ValueError) as error:
             Outer.of(settings, "outer")
-        assert str(error.value) == message
+        assert str(error.value) == f"outer: {message}"
 
 
 BAD_FILES = {

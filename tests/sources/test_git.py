@@ -25,9 +25,8 @@ BODY = "The cache was emptied too early, so every reader had to wait for it."
 
 
 def run(root, *words, **options):
-    return subprocess.run(
-        ["git", "-C", str(root), *words], check=True, capture_output=True, **options
-    ).stdout
+    command = ["git", "-C", str(root), *words]
+    return subprocess.run(command, check=True, capture_output=True, **options).stdout
 
 
 def commit(root, message, author="Jane Doe <jane@example.org>", file="src/store/cache.py", **more):
@@ -40,13 +39,9 @@ def commit(root, message, author="Jane Doe <jane@example.org>", file="src/store/
     dates = {"GIT_AUTHOR_DATE": more.get("date", "1500000000 +0900")}
     who = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": address}
     message = message if isinstance(message, bytes) else message.encode()
-    run(
-        root,
-        *more.get("settings", ()),
-        *("commit", "-q", "--allow-empty-message", "--cleanup=verbatim", "-F", "-"),
-        input=message,
-        env=ENVIRONMENT | dates | who | {"GIT_COMMITTER_DATE": "1500000000 +0000"},
-    )
+    environment = ENVIRONMENT | dates | who | {"GIT_COMMITTER_DATE": "1500000000 +0000"}
+    words = ["commit", "-q", "--allow-empty-message", "--cleanup=verbatim", "-F", "-"]
+    run(root, *more.get("settings", ()), *words, input=message, env=environment)
 
 
 @pytest.fixture

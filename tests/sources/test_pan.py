@@ -85,3 +85,13 @@ def test_nothing_to_read(tmp_path):
     write(tmp_path / "pairs.jsonl", [pair("p")])
     with pytest.raises(ValueError, match="truth.jsonl, the truth of .* is missing"):
         open_source("pan", str(tmp_path))
+
+
+def test_a_text_of_several_pairs_stays_in_each_where_it_is_asked_for(tmp_path):
+    same = ("one text", "another text")
+    pairs = [pair("p", same), pair("q", same), pair("r", ("twice", "twice"))]
+    corpus(tmp_path, pairs, [truth("p", 1, 2), truth("q", 1, 2), truth("r", 3, 3)])
+    frame, drops = read("pan", tmp_path, keep_repeats=[tmp_path.name])
+    names = [name.split(".jsonl/")[1] for name in frame.id]
+    assert names == ["p/a", "p/b", "q/a", "q/b", "r/a"]
+    assert drops == {"duplicate": 1}  # a pair of a text with itself

@@ -26,7 +26,6 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
 TABLE = re.compile(r"(?:^\|.*\n)+", re.M)
 TYPED = re.compile(r"\{#- typed: .+? \+#\}.*?\{# end typed #\}", re.S)
 GENERATED = re.compile(r"\{% filter table %\}.*?\{% endfilter %\}|\{\{.*?\}\}", re.S)
-MISSING = ("", "–")
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 each_template = pytest.mark.parametrize("name", render.pages())
 
@@ -51,22 +50,6 @@ def markdown_tables(text):
     return tables
 
 
-def defects(headers, rows):
-    """What is wrong with a table, in words."""
-    sentences = []
-    if len(rows) < 2:
-        sentences.append("a table of one row: a sentence or a column of another table says it")
-    if len(headers[0].split()) > 3:
-        sentences.append(f"the first header is a caption: {headers[0]}")
-    for header, *cells in zip(headers, *rows):
-        if all(cell in MISSING for cell in cells):
-            sentences.append(f"an empty column: {header}")
-    for name, *cells in rows:
-        if all(cell in MISSING for cell in cells):
-            sentences.append(f"an empty row: {name}")
-    return sentences
-
-
 def anchors(text):
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", text, re.M)
@@ -78,12 +61,6 @@ def test_a_page_is_what_its_template_gives(name):
     """A statement of the template that does not hold is an error here."""
     text = render.environment().get_template(name).render(render.values())
     assert text == render.pages()[name].read_text("utf-8"), "run `.venv/bin/python docs/render.py`"
-
-
-@each_page
-def test_tables_are_readable(page):
-    for headers, rows in markdown_tables(page.read_text("utf-8")):
-        assert defects(headers, rows) == []
 
 
 @each_page

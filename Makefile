@@ -49,7 +49,7 @@ help:
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/) and make a report; continue where it stopped"
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN in several processes, on GPUs where there are any"
 	@echo "make test                  architecture tests (who imports whom), ruff, unit tests, then every notebook under nbval"
-	@echo "make torture [FULL=1]      kills, full disks, damaged files, hostile input; FULL=1 also kills the whole make reproduce"
+	@echo "make torture               kills, full disks, damaged files, hostile input: more of each than make test"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
 	@echo "make clean RUN=name        delete outputs/name, and the names of people that this run remembers"
 
@@ -99,9 +99,12 @@ test: setup
 	$(NBVAL) $(SHARED) $(THEN)
 	$(NBVAL) $(SHARED) $(LAST)
 
-# What make test leaves out: within 30 minutes on two cores. FULL=1 has no limit, and goes on where it was stopped.
+# What make test leaves out: within 30 minutes on two cores.
+torture: export OMP_NUM_THREADS := 1
+torture: export TQDM_DISABLE := 1
 torture: setup
-	$(BIN)/python tests/faults/torture.py $(if $(value FULL),--full)
+	$(BIN)/python -m pytest tests/faults --torture -n 2 --dist worksteal
+	$(BIN)/python -m pytest tests --ignore tests/faults -m torture --torture -n 2
 
 # Notebook 03 as a script that every process runs; `make reproduce` then finds the trained model and reuses it.
 train: export PLOTLY_RENDERER := json

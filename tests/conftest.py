@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, Phase, settings
 
 from helpers.core import paths
 from tests.factories import posts_table, store_in_memory
-from tests.faults import tries
 from tests.toy_runs import notebook, use_no_processes
 
 # the same examples in every run of `make test`; `make torture` looks for new ones
@@ -34,22 +33,10 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--torture"):
-        items[:] = [item for item in items if tries.is_to_do(item.nodeid)]
         return
     for item in items:
         if item.get_closest_marker("torture"):  # keywords hold names of folders, too
             item.add_marker(pytest.mark.skip(reason="make torture runs it"))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    """Write to the journal of `make torture` what became of a test."""
-    report = yield
-    if report.when == "call" or report.outcome == "failed":
-        outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-        counted = getattr(item, "tries", None)
-        tries.write_line(item.path.stem, item.nodeid, counted, outcome, report.duration)
-    return report
 
 
 @pytest.fixture

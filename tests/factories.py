@@ -94,7 +94,7 @@ def write_table(path, frame):
     """Write a frame as a CSV, JSON lines or Parquet file, as the path ends; return the path."""
     if path.suffix == ".parquet":
         frame.to_parquet(path)
-    elif path.suffix == ".jsonl":  # pandas would write 10.0 as 10
+    elif "json" in path.name:  # pandas would write 10.0 as 10
         records = frame.astype(object).where(frame.notna(), None).to_dict("records")
         write_lines(path, records)
     else:

@@ -1,12 +1,10 @@
-"""Who follows the examples of CONTRIBUTING.md passes ruff and the tests of the registries."""
+"""Who follows the examples of CONTRIBUTING.md passes the tests of the registries."""
 
 import os
 import re
 import runpy
 import shutil
 import sys
-
-import pytest
 
 from helpers.core import paths
 from tests.forks import Fork
@@ -26,16 +24,16 @@ CHOSEN = "[nca] or [max] or every_baseline_and_loss"
 
 
 def add(example, folder):
-    """Put an example into the copy of the package where its first line says; return the file."""
+    """Put an example into the copy of the package where its first line says."""
     name, relation, registry, code = example
     file = folder / name
     if not relation:
         file.write_text(code)
-        return file
+        return
     text = file.read_text()
     if relation == "at the end":
         file.write_text(text + code)
-        return file
+        return
     line = re.search(rf"^{registry}\b.*= {{\n", text, re.M)
     if relation == "in":
         place = line.end()
@@ -43,21 +41,6 @@ def add(example, folder):
     else:
         place = line.start()
         file.write_text(f"{text[:place]}{code}\n\n{text[place:]}")
-    return file
-
-
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
-    """A copy of the package and its tests with both examples, and the files that they changed."""
-    folder = tmp_path_factory.mktemp("copy") / "project"
-    without = shutil.ignore_patterns("__pycache__")
-    for name in ("helpers", "tests"):
-        shutil.copytree(paths.ROOT / name, folder / name, ignore=without)
-    shutil.copy(paths.ROOT / "pyproject.toml", folder)
-    examples = EXAMPLE.findall((paths.ROOT / "CONTRIBUTING.md").read_text("utf-8"))
-    assert len(examples) == 6
-    files = [add(example, folder) for example in examples]
-    return folder, files
 
 
 def run_module(folder, name, arguments):
@@ -71,27 +54,22 @@ def run_module(folder, name, arguments):
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
-def run(folder, name, *arguments):
-    """Run a module of Python in a folder; return all that it printed."""
+def test_the_examples_pass_the_tests_of_their_registries(tmp_path):
+    folder = tmp_path / "project"
+    without = shutil.ignore_patterns("__pycache__")
+    for name in ("helpers", "tests"):
+        shutil.copytree(paths.ROOT / name, folder / name, ignore=without)
+    shutil.copy(paths.ROOT / "pyproject.toml", folder)
+    examples = EXAMPLE.findall((paths.ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+    assert len(examples) == 6
+    for example in examples:
+        add(example, folder)
+    arguments = ["-rp", "-p", "no:cacheprovider", "-k", CHOSEN, *TESTS]
     variables = {"PYTHONPATH": str(folder)}
-    fork = Fork(folder.parent, run_module, folder, name, arguments, variables=variables)
+    fork = Fork(tmp_path, run_module, folder, "pytest", arguments, variables=variables)
     code = fork.wait()
-    assert code == 0, fork.printed()[-3000:] + fork.errors()[-1000:]
-    return fork.printed()
-
-
-def test_the_examples_pass_ruff(copy):
-    folder, files = copy
-    modules = {str(file) for file in files if file.suffix == ".py"}
-    assert len(modules) == 3
-    run(folder, "ruff", "check", "--no-cache", "--fix", "--select", "I", *modules)
-    run(folder, "ruff", "format", "--no-cache", *modules)
-    run(folder, "ruff", "check", "--no-cache", *modules)
-
-
-def test_the_examples_pass_the_tests_of_their_registries(copy):
-    folder, _ = copy
-    shown = run(folder, "pytest", "-rp", "-p", "no:cacheprovider", "-k", CHOSEN, *TESTS)
+    shown = fork.printed()
+    assert code == 0, shown[-3000:] + fork.errors()[-1000:]
     passed = re.findall(r"^PASSED (\S+)$", shown, re.M)
     assert len([name for name in passed if "[nca]" in name]) >= 8
     assert len([name for name in passed if "[max]" in name]) >= 1

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from functools import cache
 
 import nbformat
 import pytest
@@ -11,11 +12,7 @@ from helpers.published import claims
 
 DOCUMENT = paths.ROOT / "docs" / "coverage.md"
 STATES = ["shown", "on archives", "on own data", "partly", "not yet"]
-IDS = [
-    f"{paper}{row:02d}"
-    for paper, rows in (("K", 26), ("S", 17), ("R", 16))
-    for row in range(1, rows + 1)
-]
+ROWS_OF_PAPER = {"K": 26, "S": 17, "R": 16}
 FILE = re.compile(r"\b(?:params|helpers|tests)/[\w./-]*\w")
 
 
@@ -23,48 +20,36 @@ def read():
     """What stands above the table, and its rows as (id, what, where, state, why)."""
     text = DOCUMENT.read_text(encoding="utf-8")
     above, _, below = text.partition("\n| id |")
-    lines = below.splitlines()[2:]
-    return above, [
-        tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines if line.strip()
-    ]
+    rows = [line.strip("|").split("|") for line in below.splitlines()[2:] if line.strip()]
+    return above, [tuple(cell.strip() for cell in row) for row in rows]
 
 
 ABOVE, ROWS = read()
-each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 
 
+@cache
 def headings(notebook):
-    """The headings of a notebook's Markdown cells, without their marks.
-
-    There are none where there is no such notebook.
-    """
-    path = paths.NOTEBOOKS / f"{notebook}.ipynb"
-    if not path.exists():
-        return set()
-    lines = []
-    for cell in nbformat.read(path, as_version=4).cells:
-        if cell.cell_type == "markdown":
-            lines += cell.source.splitlines()
-    return {line.lstrip("#").strip() for line in lines if re.match("#+ ", line)}
+    """The headings of a notebook's Markdown cells, without their marks."""
+    cells = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return {heading.strip() for heading in re.findall("^#+ (.+)$", text, re.M)}
 
 
 def test_every_row_of_the_papers_is_there_once_and_in_order():
-    assert [row[0] for row in ROWS] == IDS
+    ids = []
+    for paper, rows in ROWS_OF_PAPER.items():
+        ids += [f"{paper}{row:02d}" for row in range(1, rows + 1)]
+    assert [row[0] for row in ROWS] == ids
 
 
-@each_row
-def test_a_row_has_its_cells_and_says_why_it_is_not_shown(row):
-    assert len(row) == 5
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_a_row_names_cells_that_are_there_or_says_why_it_has_none(row):
     _, what, where, state, why = row
     assert state in STATES and what
     assert where or state == "not yet", "which cell shows it?"
     assert why or state == "shown", "what is missing, or what is needed?"
     assert "params/" in why or state not in ("on archives", "on own data"), "which run shows it?"
-
-
-@each_row
-def test_the_cells_that_it_names_are_there(row):
-    for place in filter(None, row[2].split("; ")):
+    for place in filter(None, where.split("; ")):
         notebook, mark, heading = place.partition(" · ")
         assert mark and heading in headings(notebook), f"{notebook} has no heading {heading!r}"
 
@@ -76,12 +61,9 @@ def test_the_files_that_it_names_are_there():
 
 def test_the_counts_above_the_table_are_those_of_the_table():
     counted = Counter(row[3] for row in ROWS)
-    assert re.findall(r"(\d+) \*([a-z ]+)\*", ABOVE) == [
-        (str(counted[state]), state) for state in STATES
-    ]
-    assert re.findall(r"^\| ([a-z ]+) \| [A-Z]", ABOVE, re.M) == STATES, (
-        "each state has its meaning"
-    )
+    numbers = [(str(counted[state]), state) for state in STATES]
+    assert re.findall(r"(\d+) \*([a-z ]+)\*", ABOVE) == numbers
+    assert re.findall(r"^\| ([a-z ]+) \| [A-Z]", ABOVE, re.M) == STATES, "each has its meaning"
 
 
 def test_rows_say_measured_where_a_stored_draw_has_a_verdict():

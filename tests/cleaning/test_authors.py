@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from helpers.cleaning.authors import (
     author_name,
-    escape_surrogates,
     is_placeholder,
     joined_names,
     pseudonymiser,
@@ -74,32 +73,20 @@ def test_every_character_is_normalised_once():
     "name, author",
     [
         ("Jane Doe", "jane doe"),
-        ("  Jane\u00a0\u3000DOE ", "jane doe"),
         ("Ja\u200bne\ufeff Doe\x00", "jane doe"),
         ("\uff2a\uff41\uff4e\uff45\u3000\uff24\uff4f\uff45", "jane doe"),
         ("Ame\u0301lie", "amélie"),
-        ("WEISS", "weiss"),
         ("Weiß", "weiss"),
         ("@user", "@user"),
-        ("jd@example.org", "jd@example.org"),
         ("\u200b \u3164", ""),
         ("\ud800", "\\ud800"),
-        ("\ud801", "\\ud801"),
-        ("Jane Do", "jane do"),
         ("Jan eDoe", "jan edoe"),
         (" 005A0000001AbCd", "005A0000001AbCd"),
         ("005A0000001ABcdXYZ", "005a0000001abcdxyz"),
-        ("JaneDoe12345678", "janedoe12345678"),
     ],
 )
 def test_names(name, author):
     assert same_author(name) == author
-
-
-def test_a_name_is_shown_as_it_is_written():
-    assert author_name(" Jane\u00a0  \u200bDoe ") == "Jane Doe"
-    assert author_name("Ame\u0301lie \ud800") == "Amélie \\ud800"
-    assert escape_surrogates("Zoë \U0001f600") == "Zoë \U0001f600"
 
 
 def test_the_most_frequent_form_is_shown():

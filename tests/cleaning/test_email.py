@@ -45,15 +45,8 @@ def test_own_words_of_a_mail():
     [
         "-----Original Message-----\nFrom: X [mailto:x at example.org]\nSent: Monday\n"
         "To: Y\n\ntheir words",
-        "-------- Original-Nachricht --------\nDatum: heute\nVon: X\n\ntheir words",
-        "________________________________\nFrom: X\nSent: 30 March 2012\nTo: Y\n"
-        "Subject: Z\n\ntheir words",
         "-------------- next part --------------\nA non-text attachment was scrubbed...\n"
         "Name: a.pdf",
-        "---------- Forwarded message ----------\nFrom: X <x at example.org>\n"
-        "Date: today\n\ntheir words",
-        "Message: 9\nDate: Wed, 27 Feb 2008\nFrom: X\n\ntheir words",
-        "Some One wrote:\n> their words",
         "Some One <some at ...> writes:\n\n> their words",
         "Am 08.03.2012 15:48, schrieb X:\n> ihre Worte",
         "Quoting X <x at example.org>:\n\n> their words",
@@ -64,44 +57,25 @@ def test_own_words_of_a_mail():
         "-- \nYou received this message because you are subscribed to the Google Groups group.",
         "_______________________________________________\nUsers mailing list -- users@x.org\nTo "
         "unsubscribe send an email to users-leave@x.org",
-        "Sent from my iPhone",
         "This email and any files are confide...{{dropped:9}}",
         "This e-mail is confidential. If you are not the intended\n"
         "recipient, any disclosure is forbidden.",
-        "2012/3/7, Some One <some.one at example.org>:\n> their words",
         "El 16 de mar? de 2012 20:34, X <x at example.org> ha escrit:\n> their words",
         "Jane Doe FAA\n"
         "University of Nowhere, Department of Silly Walks and of very long names of departments",
         "A plural is no singular, as they always say.\n~ Jane Doe",
         "-- \nDr. Jane Doe\n" + "A book of mine, and one more.\n" * 16 + "Tel: 020 7946 0000",
         "Jane Doe\nUniversity of Nowhere\n\nx <- c(1, 2)\ny <- c(3, 4)",
-        "Linear mixed model fit by REML\nFormula: y ~ x\n   Data: d\n  AIC   BIC\n 1234.5 2345.6\n"
-        + "-123.4 3.4567\n" * 3,
-        "Formula: y ~ x + (1 | a)\nRandom effects:\n\nNumber of obs: 8, groups: a, 2",
-        "-rw-r--r-- 1 jane users 305553 Jul 2 2010 PACKAGES\nResources/library/stats/libs/stats.so",
         "Jane Doe\nCalle Mayor 7\njane@example.org\n\n"
         "Este correo contiene informaci?n confidencial para"
         " su destinatario. En el caso\nde haberlo recibido por error.\n\n"
         "Evite imprimir este mensaje.",
         'Jane Doe\nMarine Lab\n\n"Without a motto, you are just\nanother person."',
-        "platform       i386-pc\narch           i386\nlanguage       R",
-        "* installing\nchecking for main in -lx... no\n"
-        "gcc -arch ppc -g -O2 -c x.c -o x.o\nld: warning: no file\n"
-        "** libs\nmake: *** [x.so] Error 1",
-        "Jane Doe\nAssociate Professor\nUniversity of Nowhere\nTel: +1 555 123 4567",
-        "In file included from x.c:1:\n/usr/include/R.h:28:20: error: no such file\n"
-        "make[1]: *** [all] Error 1\n"
-        "ERROR: compilation failed for package x",
         "#compare the two of them with each other and see what they say\n"
         "y$z[y$a == 1] <- y$z[y$a == 1] * 2\n"
         "drv <- (a - b) #the difference between what there is and what there was\n"
         "m=lm(a ~ b,\n  data=d)",
-        "mac:~/Documents jane$ R CMD check it\n* checking for it ... OK\n"
-        "* using log directory\n* this is package it",
         "Fehler in solve.default(a, b) :\n  System ist singul?r",
-        "src.c:/* to be done: what they all want to have */\n--\n"
-        "src.c-    this is what stands there and will not go",
-        "Generalized linear mixed model fit by the Laplace approximation\n   AIC BIC logLik",
         "Jane Doe\nInstitute of Silly Walks\njd@example.org\nexample.org\nhttp://example.org/jane",
         "-----\nJane Doe\n\nACME\nwww.example.org",
         "-----BEGIN PGP SIGNATURE-----\nVersion: 1\n\niQEcBAEB\n-----END PGP SIGNATURE-----",
@@ -129,12 +103,9 @@ ANSWER = "I do not think so.\nThe moon is no cheese."
     "body",
     [
         "In article <1@x> jd@cs.example.edu (Jane Doe) writes:\n|> theirs\n|>\n|> more\n\nANSWER",
-        "In <1@x> jd@cs.example.edu writes:\n#>theirs\n#> more\n\nANSWER",
         "From article <1@x>, by jd@cs.example.edu (Jane Doe):\n+ theirs\n+ more\n\nANSWER",
         "In article <1@x>, Jane Doe <jd@cs.example.edu> writes:\nANSWER",
         "In article <1@x> jd@cs.example.edu writes:\n> theirs\n\n--\nANSWER",
-        "In article <1993Apr6.0413.24997> Jane Doe writes:\n> theirs\n\nANSWER",
-        "In article <1@x> jd@cs.example.edu wrote on 6 Apr 93 01:23:45 in sci.space:\nANSWER",
     ],
 )
 def test_an_answer_of_a_news_reader_is_all_that_stays(body):
@@ -145,13 +116,10 @@ def test_an_answer_that_looks_like_a_quote_stays():
     for text in (
         "In article <1@x> jd@cs.example.edu writes:\n> theirs\n\n        Indented, but mine.",
         "Three points:\n* one\n* two\n* three",
-        "To: be or not to be.",
         ":-) That was a joke.",
-        "I wrote a short list as below:\n\n* it is\n* not long",
         "In article 5 of the law it says something else.",
         "I think Jane Doe writes:\nwell.",
         "--\nSee www.example.org for it",
-        "Subject: this is not what I meant, I think.\nAnd so on.",
     ):
         assert own_paragraphs(text).split()[-2:] == text.split()[-2:], text
     assert own_paragraphs("Mine.\n\n: one smile only").count("smile") == 1
@@ -162,7 +130,6 @@ def test_an_answer_that_looks_like_a_quote_stays():
     [
         "--\nJane Doe\nUniversity of Nowhere\njd@example.edu",
         "In article <1@x> jd@example.edu writes:\n> theirs\n\n-- \nJane Doe\nUniversity of Nowhere",
-        '> theirs\n\n--\nJane Doe\n"A plural is no singular, as they always say."',
         "On Tue, 6 Apr 1993, Jane Doe wrote:\n> theirs\n> more\n",
     ],
 )
@@ -178,24 +145,6 @@ def test_an_answer_below_the_quoted_head_of_a_mail_stays():
     assert own_paragraphs(f"{head}> theirs\n\n{ANSWER}") == ANSWER
 
 
-def test_the_tail_of_a_wrapped_quote_goes():
-    line = "> Every line of theirs was too long and that is why there are"
-    assert own_paragraphs(f"{line}\ntails of lines between others\n{line}\n\n{ANSWER}") == ANSWER
-    assert (
-        own_paragraphs(f"{line}\nno, that is not why they are.\n{line}")
-        == "no, that is not why they are."
-    )
-
-
-def test_addresses_of_pages_and_the_end_of_a_sentence_are_no_code():
-    text = (
-        "As explained in\nhttp://example.org/2011/12/08/761\nhere, and at\n"
-        "http://example.org/1/2.csv 2.csv . Would\n"
-    )
-    text += "you excuse that I sent no\nsessionInfo():\n\nHere it is."
-    assert own_paragraphs(text).split() == text.split()
-
-
 HEADER = (
     "From: Bob <b@x.org>\nSent: Monday, May 3, 2016 10:12 AM\nTo: List\nSubject: RE: Q\n\nI am Bob"
 )
@@ -203,26 +152,16 @@ GERMAN = "Von: Bob <b@x.org>\nGesendet: Montag, 3. Mai 2016 10:12\nAn: Liste\nBe
 APPENDED = [
     f"-----Original Message-----\n{HEADER}",
     f"-----Ursprüngliche Nachricht-----\r\n{GERMAN}",
-    f"________________________________\n{HEADER}",
     f"---------- Forwarded message ---------\n{HEADER}",
     "On Mon, May 3, 2016 at 10:12 AM Bob <b@x.org>\nwrote:\n\nHello, I am Bob.",
     "Am Mo., 3. Mai 2016 um 10:12 Uhr schrieb Bob <b@x.org>:\n\nIch bin Bob.",
     "-----BEGIN PGP MESSAGE-----\n\nhQEMA8x=\n=ab3d\n-----END PGP MESSAGE-----",
-    "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQENBF\n-----END PGP PUBLIC KEY BLOCK-----",
-    "-----BEGIN PGP SIGNATURE-----\n\niQEzBAEBCAAdFiEE\n-----END PGP SIGNATURE-----\n",
     "Sent from my iPhone",
-    "Sent from Yahoo Mail on Android",
     "Get Outlook for Android<https://aka.ms/AAb9ysg>",
     "Von meinem Samsung Galaxy Smartphone gesendet.",
-    "Gesendet von Outlook für Android",
     "Enviado desde mi Huawei",
     "Enviado do meu iPhone",
-    "Envoyé de mon iPhone",
-    "Inviato da iPhone",
-    "Verstuurd vanaf mijn iPhone",
-    "Wysłane z iPhone'a",
     "Отправлено с iPhone",
-    "나의 iPhone에서 보냄",
     "iPhoneから送信",
     "发自我的 iPhone",
 ]
@@ -246,11 +185,6 @@ def test_a_short_signature_goes_from_a_post_of_a_table(delimiter):
         assert without_appended(post) == post
 
 
-def test_below_a_delimiter_that_nothing_stands_above_is_the_message():
-    assert without_appended("\n-- \nThe driver starts too late.").endswith("too late.")
-    assert own_paragraphs("\n-- \nThe driver starts too late.") == "The driver starts too late."
-
-
 def test_the_mark_of_a_changed_message_goes():
     assert without_appended("See you then <This message was edited>") == "See you then"
     assert without_appended("Bis dann! <Diese Nachricht wurde bearbeitet.>") == "Bis dann!"
@@ -271,9 +205,7 @@ def test_what_stands_below_a_marked_quote_is_the_author_s():
         "Sent from my iPhone\nit looks odd.",
         "What does this mean?\n-----Error-----\nFailed",
         "From: Berlin\nTo: Paris\nDate: Monday\n\nWho comes along?",
-        "He inviato a letter. Sent the mail",
         "It is stuck.\nGet Windows to update, then the mail comes",
-        "one line: From: a To: b",
     ],
 )
 def test_posts_that_are_no_mails_stay(post):

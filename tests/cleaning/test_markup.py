@@ -28,22 +28,16 @@ def quoted_printable(text, encoding="utf-8"):
 ENCODED = {
     "quoted-printable": quoted_printable(POST),
     "quoted-printable, lines joined": quoted_printable(POST).replace("=\n", "= "),
-    "quoted-printable, Windows-1252": quoted_printable(POST, "cp1252"),
     "quoted-printable, HTML": quoted_printable(f'<div class="x">{html.escape(POST)}</div>'),
     "JSON": json.dumps(POST)[1:-1],
     "JSON of HTML": json.dumps(f"<p>{html.escape(POST)}</p>\n")[1:-1],
     "mojibake": POST.encode().decode("cp1252", "replace"),
-    "mojibake, Latin-1": POST.encode().decode("latin-1"),
     "mojibake twice": POST.encode().decode("latin-1").encode().decode("latin-1"),
     "editor": f'<div class="ql-editor"><p style="margin:0cm">{html.escape(POST)}</p></div>',
     "Word": WORD % html.escape(POST),
-    "Teams": f"<p>{html.escape(POST)}</p><attachment id='17'></attachment>",
     "Teams, an answer": f"<attachment id='17'></attachment>\n<div>{html.escape(POST)}</div>",
     "Discourse": '<aside class="quote" data-username="Jane Doe"><div class="title">Jane:</div>'
     f"<blockquote><p>hers</p></blockquote></aside><p>{html.escape(POST)}</p>",
-    "Discourse, below": f"<section><p>{html.escape(POST)}</p></section>"
-    '<aside class="quote"><div class="title">Jane Doe:</div>hers</aside>',
-    "forum": f"<p>{html.escape(POST)}<br />\n</p>",
     "escaped twice": html.escape(html.escape(f"<p>{POST}</p>")),
     "entities": html.escape(POST).replace("\u00a0", "&nbsp;"),
     "bold": f"<b>{FIRST}</b> {REST}",
@@ -52,7 +46,6 @@ ENCODED = {
     f"[/b:1a2b3c4d] {REST}",
     "phpBB's XML": '<r><QUOTE author="Jane"><s>[quote=Jane]</s>hers<e>[/quote]</e></QUOTE>'
     f"<B><s>[b]</s>{FIRST}<e>[/b]</e></B> {REST}</r>",
-    "phpBB's XML, plain": f"<t>{FIRST} {REST}</t>",
     "BBCode": f'[quote="Jane"]her [quote]and his[/quote] words[/quote][b]{FIRST}[/b] {REST}',
 }
 
@@ -70,26 +63,18 @@ def test_a_post_is_read_as_its_readers_saw_it(kind):
             "<legacyquote>&lt;&lt;&lt; </legacyquote></quote>My words.",
             "My words.",
         ),
-        ("if (a||b||c) || d", "if (a||b||c) || d"),
-        ("C+API c++-style 1+2a3-4 x+y", "C+API c++-style 1+2a3-4 x+y"),
+        ("C+API c++-style 1+2a3-4 x+y (a||b||c)", "C+API c++-style 1+2a3-4 x+y (a||b||c)"),
         ("a<br>b<BR/>c", "a b c"),
-        ("<ul><li>one<li>two</ul>", "one two"),
         ("<p>use <code>f(x)</code><pre>x = 1\n</pre> now", "use @code now"),
-        ("<p>see <a href='http://x.org'>the manual</a>, <img src=x>", "see the manual,"),
         ("<p>a <script> without end", "a without end"),
         ("[url=http://x.org]here[/url] [list][*]one[*]two[/list]", "here onetwo"),
-        ("a [code]x = 1[/code] b [img]http://x.org/a.png[/img]", "a b"),
         ("caf=E9s, don=92t, na=EFve", "cafés, don’t, naïve"),
-        ("Dear all,=20\nwell", "Dear all, well"),
         (
             'hi <!-- s:-) --><img src="{SMILIES_PATH}/a.gif" alt=":-)" /><!-- s:-) --> you',
             "hi :-) you",
         ),
         (r"It works.\nThanks \ud83d\ude00", "It works. Thanks \U0001f600"),
-        (r"one line\r\n\r\nanother one\nAnd on", "one line another one And on"),
-        (r"a \"warning\" of it", 'a "warning" of it'),
         ("one more word " * 5 + "so pl=\n an", "one more word " * 5 + "so pl an"),
-        (r"I don\'t, she\'s \"here\"", "I don't, she's \"here\""),
         ("hasnâ€™t â€œthisâ€\ufffd", "hasn’t “this”"),
         ("IsnÂ\x92t it ðŸ˜€ ÐŸÑ€Ð¸", "Isn’t it \U0001f600 При"),
     ],
@@ -103,22 +88,14 @@ def test_remnants_of_an_export(text, expected):
     [
         "a = b; x<y and y>z, if (a <b && c> d)",
         "List<String> x = new ArrayList<String>(), Vec<T> and Option<Span>",
-        "#include <stdio.h>",
         "use the <b> tag, <br> or </div>; an unclosed </em> is <i class='x'></i>",
-        "html: '<b>x</b>' and \"<br />\", (<br>)",
-        "wrap it in <div class='x'>text</div>",
         "<script>alert(1)</script>",
-        "100%25 or %20 or %d%s, http://x.org/a%20b%20c",
         "mode=3D and mask=FF, x=E9, timeout=20\nretry=30",
         "n=100, na.rm=FALSE, col=c1, x=da",
         r"\frac{a}{b} \nu \tau \n \to \u00e9 C:\new\table",
-        r'print("say \"hi\" now")',
-        'print("Hello.\\nWorld", "\\u2019")',
-        r"w/o a 0\r\n\r\n When it is a \r\n\r\n ending",
+        'print("say \\"hi\\".\\nWorld", "\\u2019")',
         r"re.sub(r'\\n\\n', '\n')",
         "PORQUÊ? AMANHÃ” NÃO, QUÉ´, Dieudonné–Manin, aquí—",
-        "arr[b], see [url] and m[i] [1]",
-        "AT&T and a && b",
     ],
 )
 def test_prose_and_code_stay(text):
@@ -131,7 +108,6 @@ def test_what_cannot_be_decoded_stays():
 
 
 FORUM_QUOTES = {
-    "vBulletin": "Originally Posted by Jane\nher words\nand more\n\n",
     "vBulletin, printed": "Quote:\nOriginally Posted by Jane Doe View Post\nher words\n\n",
     "SMF": "Quote from: Jane on May 2, 2009, 10:15:00 AM\nher words\n\n",
     "IPB": "Jane, on 02 May 2009 - 10:15 AM, said:\nher words\n\n",

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.cleaning import text as cleaning
-from helpers.cleaning.text import clean_post, is_bot, is_notice, mask_mentions, normalise_unicode
+from helpers.cleaning.text import clean_post, is_bot, is_notice, mask_mentions
 
 
 @pytest.mark.parametrize(
@@ -17,70 +17,41 @@ from helpers.cleaning.text import clean_post, is_bot, is_notice, mask_mentions, 
         ("on github.com/owner/name today", "on @url today"),
         ("read [the manual](https://example.org/m) now", "read the manual now"),
         ("write to jane@example.org.", "write to @email."),
-        ("jane at example.org or jane dot doe", "@email or jane dot doe"),
         ("jane at example dot org", "@email"),
         ("jane (at) example.org", "@email"),
         ("look at www.example.org, or mail jane at example.org", "look at @url, or mail @email"),
-        ("have a look at data.frame and at plot.lm", "have a look at data.frame and at plot.lm"),
-        (
-            "R.app, Std.Dev. and as.is=TRUE in configure.in",
-            "R.app, Std.Dev. and as.is=TRUE in configure.in",
-        ),
-        ("on example.dev/app, www.example.app and example.org", "on @url, @url and @url"),
         ("ask @**Jane Doe** or @_**Jane Doe|12** or @jane", "ask @user or @user or @user"),
-        ("x@y is a slot", "x@y is a slot"),
         ("hi <@123456789012345678>, <@!123456789012345678>", "hi @user, @user"),
         ("&lt;@&amp;123456789012345678&gt; see <#123456789012345678>", "@user see @url"),
         ("<@U012AB3CD>, <@U012AB3CD|jane doe> in <#C012AB3CD|general>", "@user, @user in #general"),
-        ("<!here> or <!subteam^S012AB3CD|@ops> in <#C012AB3CD>", "@user or @user in @url"),
         ("<https://example.org/x|the manual>, <mailto:a@b.org|a@b.org>", "the manual, @email"),
-        ("on <!date^1392734382^{date}|the 18th> :tada:", "on the 18th :tada:"),
         ("@491701234567 is here, @\u2068+49 170 1234567\u2069 too", "@user is here, @user too"),
         ("[Anna](tg://user?id=12345) or (tg://user?id=12345)", "@user or (@user)"),
-        ("a<@b, @ 5 pm, @12, x@1234567890", "a<@b, @ 5 pm, @12, x@1234567890"),
         ("call +44 20 7946 0000 or +1 (555) 123-4567 ext. 12.", "call @user or @user."),
         ("(555) 123-4567, 555.123.4567; Tel: 020 7946 0000!", "@user, @user; @user!"),
+        ("Fax (555)  123", "@user"),
         ("call +49 89 1234567 or +49 (0)89 1234567-12 now", "call @user or @user now"),
-        ("+49-89-1234567, +49/89/1234567; +49 891234567.", "@user, @user; @user."),
-        ("tel: 0049 (0)89 / 12345-678 90 12, 905-525-9140x23604", "@user, @user"),
         ("0161 496 0123 / 0161 496 0124", "@user / @user"),
-        ("+1 555 123 4567 3 days", "@user 3 days"),
         ("+8 12 15 63 98 14 61 68 70 71", "+8 12 15 63 98 14 61 68 70 71"),
         ("mail uunet!mcvax!jane or {ucbvax,decwrl}!sun!jane.", "mail @email or @email."),
-        ("(...!uunet!jane), host1!host2!jane@example.edu", "(@email), @email"),
         ("no!no!no, done!thanks, x!=y and vec!(1)", "no!no!no, done!thanks, x!=y and vec!(1)"),
         ("on 2012-03-17, R 2.14.2, 192.168.100.1000", "on 2012-03-17, R 2.14.2, 192.168.100.1000"),
-        ("the number 1234567890 alone", "the number 1234567890 alone"),
         (
             "0.123 12.345 1e+10 23 45 67, 10+100 200 300",
             "0.123 12.345 1e+10 23 45 67, 10+100 200 300",
         ),
-        ("it is +12 34 or so", "it is +12 34 or so"),
         (
             "in /Users/Jane Doe/x, /Users/jane and so on",
             "in /Users/@user/x, /Users/@user and so on",
         ),
-        ("in /home/jane/x and C:\\Users\\jane\\x", "in /home/@user/x and C:\\Users\\@user\\x"),
         ("use `f(x)` and ``g``", "use @code and @code"),
-        ("two `x`s, a`y`", "two @code s, a`y`"),
-        ("<http://a.org><http://b.org>", "@url @url"),
-        ("the quotes `foo' and `bar'", "the quotes `foo' and `bar'"),
         ("before\n```r\nx <- 1\n```\nafter", "before after"),
-        ("before\n```\nnever closed", "before"),
         ("> quoted\nmine\n  >> deeper", "mine"),
-        ("&gt; quoted\nmine &amp; yours", "mine & yours"),
         ("angry >:( but fine", "angry >:( but fine"),
         ("so true RT @jane: what she said\nand more", "so true"),
-        ("RT @jane_doe what she said", ""),
-        ("PORT @user and RT alone", "PORT @user and RT alone"),
         (">:( that hurts\n> theirs\n>.< and mine", ">:( that hurts >.< and mine"),
         ("a\u200bb\ufeff \x00c\u00a0d\t\te", "ab c d e"),
-        ("e\u0301", "\u00e9"),
-        ("bad \ud800 half", "bad half"),
-        ("AT&T and a && b", "AT&T and a && b"),
         ("<script>alert(1)</script>", "<script>alert(1)</script>"),
-        ("see @url and @code, @self", "see @url and @code, @self"),
-        ("e.g. this, i.e. that ... and 3.5", "e.g. this, i.e. that ... and 3.5"),
         ("", ""),
         (" \n\t ", ""),
     ],
@@ -118,17 +89,12 @@ def test_numbers_that_begin_with_0_are_masked_where_they_are_of_telephones(numbe
     "text",
     [
         "<Media omitted>",
-        "\u200eimage omitted",
         "This message was deleted.",
-        "<Medien ausgeschlossen>",
         "<Multimedia omitido>",
         "<Me\u0301dias omis>",
-        "Diese Nachricht wurde gelöscht.",
         "Se eliminó este mensaje",
-        "Ce message a été supprimé",
         "Started a thread.",
         "\u200eIMG-20240213-WA0001.jpg (file attached)",
-        "DOC-2024 May.pdf (arquivo anexado)",
     ],
 )
 def test_what_a_program_wrote_in_place_of_a_person_is_a_notice(text):
@@ -139,9 +105,7 @@ def test_what_a_program_wrote_in_place_of_a_person_is_a_notice(text):
     "text",
     [
         "a `b` c@d.org http://x.org @you",
-        "x `y`s",
         "[t](http://x.org)",
-        "> q\nown",
         "caf\u00e9 &amp;amp;lt;",
     ],
 )
@@ -152,10 +116,8 @@ def test_a_second_cleaning_changes_no_placeholder(text):
 
 def test_own_name_is_masked():
     assert clean_post("Cheers, Jane Doe", "Jane Doe") == "Cheers, @self"
-    assert (
-        clean_post("jane doe here; JANE says hi, Doe too", "Jane Doe")
-        == "@self here; @self says hi, @self too"
-    )
+    text = "jane doe here; JANE says hi, Doe too"
+    assert clean_post(text, "Jane Doe") == "@self here; @self says hi, @self too"
     assert clean_post("Janet is not doe", "Jane Doe") == "Janet is not doe"
     assert clean_post("Regards, Jane", "jane.doe@example.org") == "Regards, @self"
     assert clean_post("I am edward_7 there", "edward_7") == "I am @self there"
@@ -172,50 +134,30 @@ def test_an_own_name_with_an_initial_is_masked_without_it():
 
 
 def test_everyday_words_and_pseudonyms_are_not_masked():
-    assert (
-        clean_post("Will it rain in May? A Member asks", "Will May")
-        == "Will it rain in May? A Member asks"
-    )
-    assert clean_post("Every Member may vote", "Member ef55feef") == "Every Member may vote"
-    assert clean_post("(a+b)* c", "(a+b)*") == clean_post(
-        "(a+b)* c", "(a+b)*"
-    )  # a name is no pattern
-    assert mask_mentions("text", "") == mask_mentions("text", "((") == "text"
+    text = "Will it rain in May? A Member asks"
+    assert clean_post(text, "Will May") == clean_post(text, "Member ef55feef") == text
+    assert mask_mentions("text", "") == mask_mentions("text", "((") == "text"  # no pattern
 
 
 def test_bots_are_told_from_people():
-    for name in (
-        "Random Issue Bot|Notification Bot|triageBot|GitHub|github-actions|AutoModerator|"
-        "noreply@example.org|no-reply|MAILER-DAEMON|"
+    bots = (
+        "Random Issue Bot|triageBot|github-actions|AutoModerator|no-reply|MAILER-DAEMON|"
         "49699333+dependabot[bot]@users.noreply.github.com|noreply@github.com|"
-        "github-actions[bot]|noreply at example.org|do-not-reply.news@example.org|"
-        "list-owner at example.org|list-bounces+jane=example.org@example.org|"
-        "Build Bot <build@example.org>|@release_bot|Issue Bot (staging)|Bot 2|"
-        "Bot for issues|Jenkins CI|jira@example.org|bugzilla-daemon@example.org|"
-        "Postmaster.X1@example.org|release_bot|rustbot|list-request@example.org|"
-        "RemindMeBot|Dyno|dyno#3861|MEE6|Carl-bot#1536|Dank Memer|YAGPDB.xyz|Slackbot|"
-        "USLACKBOT|notification-bot|GroupHelpBot|Group Help|@appservice-irc:matrix.org|"
-        "ClueBot NG|travis-ci"
-    ).split("|"):
-        assert is_bot(name), name
-    for name in (
-        "Abbott|John Talbot|Rémi Bottinelli|TALBOT|Cabot Lodge|Bothe|Robotham|Jane Doe|"
-        "lean-039c5658c9|Zulima|abbot@example.org|5+jdoe@users.noreply.github.com|"
-        "jdoe@users.noreply.github.com|jdoe at users.noreply.github.com|"
-        "123-jdoe@users.noreply.gitlab.com|jdoe@noreply.example.org|jdoe@bot.example.org|"
-        "dog-owner|Pat Home-Owner|Jira Patel|GitHub Fan|gitlab-lover|Bot Ond|Bot, Jan|"
-        "Jan Bot|Yves Le Bot|Jenkins Smith|Jenkins-Smith|Jenkins, Mary|"
-        "jenkins.smith@example.org|Postmaster General|Bugzilla Bob|Noreply Jones|Homu Tanaka|"
-        "Cat at Home|Dyno Smith|Dyno 2|dyno@example.org|Carl|Mr Slackbot|Telegram Sam|"
-        "Captchaxbot|"
-    ).split("|"):
-        assert not is_bot(name), name
-
-
-def test_normal_text_survives_every_encoder():
-    assert normalise_unicode("plain text") == "plain text"
-    normalise_unicode("x\ud800\x00y").encode("utf-8")
-    assert "\x00" not in normalise_unicode("x\x00y")
+        "noreply at example.org|list-owner at example.org|list-bounces+jane=x.org@example.org|"
+        "Build Bot <build@example.org>|@release_bot|Issue Bot (staging)|Bot 2|Bot for issues|"
+        "Jenkins CI|jira@example.org|Postmaster.X1@example.org|release_bot|RemindMeBot|Dyno|"
+        "dyno#3861|MEE6|Carl-bot#1536|YAGPDB.xyz|USLACKBOT|GroupHelpBot|travis-ci|"
+        "@appservice-irc:matrix.org|ClueBot NG|list-request@example.org"
+    )
+    people = (
+        "Abbott|John Talbot|Rémi Bottinelli|TALBOT|Cabot Lodge|Robotham|Jane Doe|Zulima|"
+        "abbot@example.org|5+jdoe@users.noreply.github.com|jdoe at users.noreply.github.com|"
+        "jdoe@noreply.example.org|jdoe@bot.example.org|dog-owner|Jira Patel|GitHub Fan|Bot Ond|"
+        "Bot, Jan|Jan Bot|Yves Le Bot|Jenkins Smith|Jenkins, Mary|jenkins.smith@example.org|"
+        "Postmaster General|Noreply Jones|Dyno Smith|Dyno 2|Carl|Telegram Sam|Captchaxbot|"
+    )
+    assert [name for name in bots.split("|") if not is_bot(name)] == []
+    assert [name for name in people.split("|") if is_bot(name)] == []
 
 
 ADDRESS_PIECES = (
@@ -233,7 +175,3 @@ def test_no_address_or_number_is_skipped(pieces):
     for kind in ("EMAIL", "URL", "PHONE"):
         if getattr(cleaning, kind).search(text):
             assert getattr(cleaning, f"{kind}_LIKE").search(text)
-
-
-def test_a_number_with_wide_gaps_is_masked():
-    assert clean_post("Fax (555)  123") == "@user"

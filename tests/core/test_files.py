@@ -18,7 +18,7 @@ from helpers.core.files import check_readable, check_target, counted_damage, ope
 PACK = {
     "": bytes,
     ".gz": gzip.compress,
-    ".bz2": bz2.compress,
+    ".bz2": lambda data: bz2.compress(data, 1),  # in blocks of 100 kB
     ".xz": lzma.compress,
     ".zst": zstd.compress,
 }
@@ -46,7 +46,7 @@ class TestReading:
         assert open_text(tmp_path / "p").read() == TEXT.decode()
 
     def test_a_cut_file_gives_what_precedes_the_cut(self, tmp_path, packing):
-        text = random.Random(0).randbytes(1 << 20).hex().encode()
+        text = random.Random(0).randbytes(1 << 17).hex().encode()
         packed = PACK[packing](text)
         (tmp_path / "p").write_bytes(packed[: len(packed) // 2])
         content = ""
@@ -58,11 +58,6 @@ class TestReading:
         assert drops["truncated_file"] == bool(packing)
 
 
-def test_an_error_of_the_disk_is_no_damage(tmp_path):
-    with pytest.raises(IsADirectoryError), counted_damage(Counter()):
-        open_text(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -71,10 +66,7 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path):
         ("p.csv", gzip.compress(TEXT), "p.csv holds .gz, .* rename it"),
         ("p.csv", b"PK\x03\x04...", "p.csv holds .zip, .* save it as CSV"),
         ("p.xlsx", b"PK\x03\x04...", "p.xlsx is a spreadsheet or .* save its posts as CSV UTF-8"),
-        ("p.XLS", b"\xd0\xcf\x11\xe0", "p.XLS is a spreadsheet or .* File > Save As"),
         ("p.ods", b"PK\x03\x04...", "p.ods is a spreadsheet or a document of an office"),
-        ("p.docx", b"PK\x03\x04...", "p.docx is a spreadsheet or a document of an office"),
-        ("p.csv", "a,b".encode("utf-16-le"), "p.csv is no text, or UTF-16 without a mark"),
         ("none.csv", None, "none.csv is missing"),
         (".", None, "is a folder or a device: name a file"),
     ],

@@ -1,7 +1,5 @@
 """What commands say: safe text, exit codes, and of every exception one sentence on what to do."""
 
-import gzip
-import os
 import pickle
 import zlib
 
@@ -11,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.core import messages, paths
+from helpers.core import messages
 from helpers.core.messages import (
     DEFECT,
     FileError,
@@ -76,14 +74,8 @@ class TestReadable:
         "error",
         [
             KeyError("embedding_size"),
-            AttributeError("'list' object has no attribute 'get'"),
-            RuntimeError("Error(s) in loading state_dict"),
-            IndexError("index 7 is out of bounds"),
-            RecursionError("maximum recursion depth exceeded"),
-            StopIteration(),
             raised(unpack, b"x"),
             raised(pickle.loads, b"\x80\x04."),
-            raised(gzip.decompress, gzip.compress(b"x" * 99)[:-9]),
             OSError(19, "No such device"),
         ],
     )
@@ -96,36 +88,6 @@ class TestReadable:
         assert not str(error) or str(error) not in message
         assert caught.value.__suppress_context__, "a notebook shows no other error above it"
 
-    def test_what_is_missing_a_folder_or_closed_is_said(self, tmp_path):
-        cases = {
-            "is missing": tmp_path / "nothing",
-            r"cannot be used \(is a directory\)": tmp_path,
-        }
-        for problem, path in cases.items():
-            with pytest.raises(FileError, match=f"{path} {problem}: look"), readable_file(path):
-                path.read_bytes()
-        path = written(tmp_path / "closed")
-        with (
-            pytest.raises(FileError, match="closed may not be read or written"),
-            readable_file(path),
-        ):
-            raise PermissionError(13, "Permission denied", str(path))
-
-    def test_an_error_about_a_file_passes_through_other_blocks(self, tmp_path):
-        with pytest.raises(FileError, match="^a is damaged"), readable_file(tmp_path / "b"):
-            with readable_file(tmp_path / "c"):
-                raise file_error("a")
-
-    def test_too_little_memory_and_a_full_disk_are_no_damage(self, tmp_path):
-        path = written(tmp_path / "x")
-        with (
-            pytest.raises(FileError, match="x needs more memory than there is"),
-            readable_file(path),
-        ):
-            np.empty(10**18)
-        with pytest.raises(FileError, match="^the disk is full: free"), readable_file(path):
-            raise OSError(28, os.strerror(28))
-
 
 FULL = [
     OSError(28, "No space left on device"),
@@ -137,7 +99,6 @@ FULL = [
         'IO Error: Async write failed: {"exception_message":"Could not write file '
         '\\"/t/unique.parquet\\": No space left on device","errno":"28"}'
     ),
-    RuntimeError("I/O error: No space left on device (os error 28)"),
 ]
 
 
@@ -153,7 +114,6 @@ class TestExplain:
         "error",
         [
             MemoryError(),
-            raised(np.empty, 10**18),
             duckdb.OutOfMemoryException("Out of Memory Error: could not allocate block of size"),
             RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate"),
         ],
@@ -163,42 +123,13 @@ class TestExplain:
             explain_error(error) == "the memory is full: close other programs, or take fewer posts"
         )
 
-    def test_our_own_messages_stay(self):
-        assert explain_error(raised(paths.checked_name, "run", "../x")).startswith(
-            "run '../x': use"
-        )
-        assert explain_error(FileError("a sentence")) == "a sentence"
-
     def test_a_librarys_value_error_is_a_defect(self):
         assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")
         assert explain_error(raised(int, "x")).startswith(f"{DEFECT}: ValueError: invalid literal")
-        assert explain_error(raised(messages.disk_full)).startswith(f"{DEFECT}: TypeError: "), (
-            "a call"
-        )
 
-    @pytest.mark.parametrize("package, extra", [("plotly", "notebooks"), ("daft", "distributed")])
-    def test_a_missing_package(self, package, extra):
-        missing = ModuleNotFoundError(f"No module named {package!r}", name=package)
-        assert explain_error(missing) == (
-            f"the package {package} is not installed: run `make setup` in a checkout, else `pip "
-            f"install 'authorbook[{extra}]'`"
-        )
-
-
-@pytest.mark.parametrize(
-    "text, safe",
-    [
-        ("Zoë 日本 d'Ars 😀", "Zoë 日本 d'Ars 😀"),
-        ("\x1b]0;title\x07\x1b[2J", r"\x1b]0;title\x07\x1b[2J"),
-        ("\u202egnp.exe", r"\u202egnp.exe"),
-        ("a\u200bb\xa0c", r"a\u200bb\xa0c"),
-        ("first\nsecond\r\t\u2028", r"first\nsecond\r\t\u2028"),
-        ("\ud800\x9b", r"\ud800\x9b"),
-        (7, "7"),
-    ],
-)
-def test_what_a_terminal_obeys_is_escaped(text, safe):
-    assert printable(text) == safe
+    def test_a_missing_package(self):
+        message = explain_error(ModuleNotFoundError("No module named 'daft'", name="daft"))
+        assert message.endswith("else `pip install 'authorbook[distributed]'`")
 
 
 @given(st.text())
@@ -226,10 +157,6 @@ def test_exit_codes(outputs, capsys):
     assert run_command(stop) == 130
     assert capsys.readouterr().err == "\nstopped; the same command continues from here\n"
     assert run_command(complain) == 1
-
-
-def test_a_message_cannot_steer_the_terminal(outputs, capsys):
-    run_command(complain)
     message = capsys.readouterr().err
     assert "\x1b" not in message and "\u202e" not in message and r"\x1b[31m\u202e" in message
 

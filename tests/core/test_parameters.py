@@ -7,45 +7,18 @@ import pytest
 from pydantic import Field
 
 from helpers.core import paths
-from helpers.core.parameters import Config, check, start, unknown
+from helpers.core.parameters import Config, check, start
 from helpers.runs.stages import _read_parameters
 
-DECLARED = {
-    "run": str,
-    "steps": int,
-    "lr": float,
-    "overlap": bool,
-    "sizes": list[int],
-    "losses": list[str],
-    "window": str | None,
-    "limit": Optional[int],
-    "extra": dict,
-}
-GOOD = {
-    "run": "demo",
-    "steps": 5,
-    "lr": 0.1,
-    "overlap": True,
-    "sizes": [1, 2],
-    "losses": ["topk"],
-    "window": None,
-    "limit": 3,
-    "extra": {},
-}
+DECLARED = {"run": str, "steps": int, "lr": float, "overlap": bool, "sizes": list[int]}
+DECLARED |= {"losses": list[str], "window": str | None, "limit": Optional[int], "extra": dict}
+GOOD = {"run": "demo", "steps": 5, "lr": 0.1, "overlap": True, "sizes": [1, 2]}
+GOOD |= {"losses": ["topk"], "window": None, "limit": 3, "extra": {}}
 
 
 def notebook(**changed):
-    return {
-        "__annotations__": DECLARED,
-        "__name__": "__main__",
-        "_private": 1,
-        "In": [],
-        "Out": {},
-        "exit": "x",
-        "math": math,
-        **GOOD,
-        **changed,
-    }
+    of_kernel = {"__name__": "__main__", "_private": 1, "In": [], "exit": "x", "math": math}
+    return {"__annotations__": DECLARED, **of_kernel, **GOOD, **changed}
 
 
 def test_good_parameters_come_back_in_their_order():
@@ -59,16 +32,10 @@ def test_papermill_hands_truth_over_as_text(text, value):
     assert check(notebook(window=text))["window"] == text, "text stays text where it is declared"
 
 
-@pytest.mark.parametrize("name", ["stepps", "Steps", "seed"])
-def test_unknown_name(name):
-    with pytest.raises(
-        ValueError, match=f"unknown parameter '{name}'.*valid: extra, limit, .*steps, window$"
-    ):
-        check(notebook(**{name: 3}))
-
-
-def test_imports_functions_and_private_names_are_no_parameters():
-    assert check(notebook(pytest=pytest, helper=lambda: 1, Path=paths.Path, _x=3, __y=4)) == GOOD
+def test_unknown_name():
+    words = "unknown parameter 'stepps'.*valid: extra, limit, .*steps, window$"
+    with pytest.raises(ValueError, match=words):
+        check(notebook(stepps=3))
 
 
 def test_every_wrong_parameter_is_named_in_one_line():
@@ -78,12 +45,6 @@ def test_every_wrong_parameter_is_named_in_one_line():
         "parameter 'steps' is '5': Input should be a valid integer; parameter 'lr' must lie in "
         "0..1, not 3.0; parameter 'sizes' is 'a': Input should be a valid integer"
     ]
-
-
-def test_a_parameter_may_be_called_like_an_attribute_of_pydantic():
-    assert check(
-        {"__annotations__": {"copy": int, "model_config": str}, "copy": 1, "model_config": "x"}
-    ) == {"copy": 1, "model_config": "x"}
 
 
 @pytest.mark.parametrize(
@@ -97,12 +58,8 @@ def test_what_papermill_needs_for_lists_is_said(name, text, option):
 
 
 class TestValues:
-    @pytest.mark.parametrize(
-        "allowed",
-        [["prefix", "random"], {"prefix", "random"}, {"prefix": 1, "random": 2}],
-        ids=["list", "set", "dict"],
-    )
-    def test_choices(self, allowed):
+    def test_choices(self):
+        allowed = ["prefix", "random"]
         assert check(notebook(window="random"), window=allowed)["window"] == "random"
         assert check(notebook(window=None), window=allowed)["window"] is None, "left open"
         with pytest.raises(
@@ -116,12 +73,10 @@ class TestValues:
         for value in (-0.001, 1.001):
             with pytest.raises(ValueError, match=r"parameter 'lr' must lie in 0\.\.1"):
                 check(notebook(lr=value), lr=(0, 1))
-
-    @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-    def test_no_number_is_never_within_bounds(self, value):
-        for bounds in ({}, {"lr": (0, 1)}):
-            with pytest.raises(ValueError, match="Input should be a finite number"):
-                check(notebook(lr=value), **bounds)
+        with pytest.raises(ValueError, match="Input should be a finite number"):
+            check(notebook(lr=math.nan), lr=(0, 1))
+        with pytest.raises(ValueError, match="'sizes' must lie in 1..16, not 17"):
+            check(notebook(sizes=[1, 17]), sizes=(1, 16))
 
     def test_lists_must_not_be_empty_unless_they_may(self):
         for name, may_be_empty in (("sizes", "losses"), ("losses", "sizes")):
@@ -130,18 +85,6 @@ class TestValues:
         with pytest.raises(ValueError, match="parameter 'extra' must not be empty"):
             check(notebook(), extra=["a"])
         assert check(notebook(sizes=[]), ["extra", "sizes"], extra=["a"])["sizes"] == []
-
-    def test_lists_element_by_element(self):
-        assert check(notebook(sizes=[1, 16]), sizes=(1, 16))["sizes"] == [1, 16]
-        with pytest.raises(ValueError, match="'sizes' must lie in 1..16, not 17"):
-            check(notebook(sizes=[1, 17]), sizes=(1, 16))
-        with pytest.raises(ValueError, match="'losses' must be one of topk, supcon, not 'arcface'"):
-            check(notebook(losses=["topk", "arcface"]), losses=["topk", "supcon"])
-
-
-def test_unknown():
-    assert unknown(["a"], ["a", "b"]) is None
-    assert unknown(["zzz", "yyy"], ["b", "a"], "thing") == "unknown thing 'yyy', 'zzz'; valid: a, b"
 
 
 class Inner(Config):
@@ -155,11 +98,6 @@ class Outer(Config):
 
 
 class TestConfig:
-    @pytest.mark.parametrize("value", [True, "3", 3.0, 0, -1, math.nan, [1, 2]])
-    def test_a_number_is_nothing_else(self, value):
-        with pytest.raises(ValueError, match="outer: 'inner.min_posts' is "):
-            Outer.of({"inner": {"min_posts": value}}, "outer")
-
     def test_a_dict_of_settings(self):
         assert Outer.of({"inner": {"min_posts": 3}}) == Outer(inner=Inner(min_posts=3))
         assert Outer().fingerprint == Outer.of({}).fingerprint != Outer(name="y").fingerprint
@@ -167,54 +105,28 @@ class TestConfig:
     @pytest.mark.parametrize(
         "settings, message",
         [
-            (
-                {"nam": 1},
-                "outer: unknown setting 'nam' (did you mean 'name'?); valid: inner, lr, name",
-            ),
-            (
-                {"inner": {"min_post": 1}},
-                "outer: unknown setting 'min_post' (did you mean 'min_posts'?); valid: min_posts",
-            ),
+            ({"nam": 1}, "unknown setting 'nam' (did you mean 'name'?); valid: inner, lr, name"),
             (
                 {"inner": {"min_posts": 0}},
-                "outer: 'inner.min_posts' is 0: Input should be greater than or equal to 1",
+                "'inner.min_posts' is 0: Input should be greater than or equal to 1",
             ),
             (
                 {"lr": "1.0e6"},
-                "outer: 'lr' is '1.0e6': Input should be a valid number "
-                "(in YAML write 1.0e-4 and 1.0e+6)",
+                "'lr' is '1.0e6': Input should be a valid number (in YAML write 1.0e-4 and 1.0e+6)",
             ),
-            ({"name": 3}, "outer: 'name' is 3: Input should be a valid string"),
         ],
     )
     def test_what_is_wrong_is_said_in_one_line(self, settings, message):
         with pytest.raises(ValueError) as error:
             Outer.of(settings, "outer")
-        assert str(error.value) == message
-
-    def test_a_setting_that_is_missing_is_named_in_a_sentence(self):
-        class Needy(Config):
-            lr: float
-            steps: int = 1
-
-        with pytest.raises(ValueError) as error:
-            Needy.of({"steps": 40}, "training")
-        assert str(error.value) == (
-            "training: the setting 'lr' is missing: it has no default, and a dict that you give "
-            "replaces the notebook's whole dict, so it must hold this setting, too"
-        )
+        assert str(error.value) == f"outer: {message}"
 
 
 BAD_FILES = {
-    "levels": ("[" * 3000 + "]" * 3000, "is not valid YAML: maximum recursion"),
-    "a long integer": ("seed: " + "1" * 5000, "is not valid YAML: Exceeds the limit"),
-    "an alias of nothing": ("a: *b", "is not valid YAML: found undefined alias"),
-    "no date": ("a: 2001-99-99", "is not valid YAML: month must be in 1..12"),
+    "levels": ("[" * 1100 + "]" * 1100, "is not valid YAML: maximum recursion"),
     "a call": ("a: !!python/object/apply:os.system [exit]", "is not valid YAML: could not"),
-    "an unhashable key": ("? [a]\n: 1", "is not valid YAML: while constructing"),
     "a control character": ("a: \x01", "is not valid YAML: unacceptable character"),
     "no UTF-8": ("a: \udcff", "is not valid YAML: unacceptable character #x00ff"),
-    "half a list": ("a: [1", "is not valid YAML: while parsing"),
 }
 
 

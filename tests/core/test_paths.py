@@ -1,7 +1,5 @@
 """The folders of a run and names of files."""
 
-from pathlib import Path
-
 import platformdirs
 import pytest
 
@@ -9,23 +7,13 @@ from helpers.core import paths
 from helpers.core.paths import checked_name, slug
 
 
-@pytest.mark.parametrize(
-    "words, name",
-    [
-        (("MLL + ARR", "cross_topic", 43), "MLL---ARR-cross-topic-43"),
-        (("a/../b\0<x>",), "a----b--x-"),
-        (("Größe 1.5",), "Größe-1-5"),
-        (("",), ""),
-    ],
-)
-def test_slug(words, name):
-    assert slug(*words) == name
+def test_slug():
+    assert slug("MLL + ARR", "cross_topic", 43) == "MLL---ARR-cross-topic-43"
+    assert slug("a/../b\0<x> ß") == "a----b--x--ß"
 
 
 class TestPaths:
-    @pytest.mark.parametrize(
-        "name", ["../x", "a/b", "", ".hidden", "-rf", "a b", "a\n", "/abs", "ü", "..", "a" * 101]
-    )
+    @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-rf", "a b", "a\n", "a" * 101])
     def test_a_name_cannot_leave_its_folder(self, name):
         with pytest.raises(ValueError, match="run .*: use letters, digits"):
             paths.Run(name)
@@ -65,9 +53,3 @@ class TestPaths:
             paths.check_checkout()
         monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
         assert paths.outputs() == tmp_path
-
-    def test_a_checkout_is_told_by_the_name_of_its_package(self):
-        assert paths._checkout(Path("/src/book/helpers")) == Path("/src/book")
-        assert paths._checkout(Path("/lib/site-packages/authorbook")) is None
-        assert paths.ROOT == Path(__file__).parents[2]
-        paths.check_checkout()

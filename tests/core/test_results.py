@@ -55,16 +55,6 @@ def test_what_is_recorded_is_read_to_the_last_digit(run):
     assert len(read_results(table)) == len(read_results(run)) == 3
 
 
-def test_a_table_of_differences_has_only_paired_ones_each_in_its_column(run):
-    record(run, metrics(MRR=0.5, R_at_1=0.4), model="ours", **RANKING)
-    paired = metrics(MRR_difference=(0.1, 0.05, 0.15), R_at_1_difference=(-0.2, -0.3, 0.1))
-    for base in ("theirs", "others"):
-        record(run, paired, model="ours", base=base, **RANKING)
-    table = summary.difference_table(read_results(run), ["base"], ["R@1", "MRR"])
-    assert list(table.columns) == ["R@1", "MRR"] and list(table.index) == ["others", "theirs"]
-    assert table.loc["theirs"].tolist() == ["-0.200 (-0.300 to 0.100)", "+0.100 (0.050 to 0.150)"]
-
-
 def test_the_rows_of_one_measurement_are_replaced_and_no_others(run):
     record(run, metrics(MRR=0.1, old=1.0), model="m", **RANKING)
     keys = (
@@ -83,20 +73,6 @@ def test_the_rows_of_one_measurement_are_replaced_and_no_others(run):
     frame = read_results(run)
     assert len(frame) == 8 and "old" not in set(frame["metric"])
     assert len(list(run.results.iterdir())) == 8, "a file a measurement"
-
-
-def test_what_cannot_be_recorded_is_refused_in_one_line(run):
-    with pytest.raises(ValueError, match="record: unknown setting 'modell' .did you mean 'model'"):
-        record(run, metrics(MRR=0.1), model="m", modell="n", **RANKING)
-    with pytest.raises(ValueError, match="record: 'seed' is 'x'"):
-        record(run, metrics(MRR=0.1), model="m", seed="x", **RANKING)
-    with pytest.raises(KeyError, match="'low', 'high'. not in index"):
-        record(run, metrics(MRR=0.1)[["value"]], model="m", **RANKING)
-    run.folder.mkdir()
-    table = run.folder / "results.csv"
-    table.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="results.csv is not a table of results"):
-        read_results(table)
 
 
 def test_results_of_earlier_models_and_data_are_left_out(run):
@@ -124,51 +100,24 @@ def test_wide_has_a_row_a_model_and_the_best_first(run):
     record(run, metrics(EER=0.1), model="a", protocol="linking", split="test")
     record(run, metrics(EER=0.3), model="c", protocol="linking", split="test")
     frame = wide_results(read_results(run), "ranking")
-    assert list(frame.columns) == ["split", "model", "MRR", "R@8", "seed", "queries"], (
-        "what nobody knows is no column"
-    )
-    assert frame["model"].tolist() == ["stream", "bow", "stream"] and frame["split"].tolist() == [
-        "test",
-        "test",
-        "dev",
-    ]
+    known = ["split", "model", "MRR", "R@8", "seed", "queries"]
+    assert list(frame.columns) == known, "what nobody knows is no column"
+    assert frame["model"].tolist() == ["stream", "bow", "stream"]
+    assert frame["split"].tolist() == ["test", "test", "dev"]
     assert frame["MRR"].tolist() == [0.7, 0.1, 0.9] and frame["seed"].tolist() == [7, 0, 0]
-    assert wide_results(read_results(run), "linking")["model"].tolist() == ["a", "b", "c"], (
-        "an error rate: the lowest first"
-    )
-    assert wide_results(read_results(run), "nothing").empty
-
-
-@pytest.mark.parametrize(
-    "cell, shown",
-    [
-        ((0.6903, 0.658, 0.7223), "0.690 (0.658-0.722)"),
-        ((0.5, NAN, NAN), "0.500"),
-        ((1.0, NAN, NAN), "1.000"),
-        ((-0.013, -0.0254, -0.0011, "+"), "-0.013 (-0.025 to -0.001)"),
-        ((0.042, 0.014, 0.069, "+"), "+0.042 (0.014 to 0.069)"),
-        ((66639.0, NAN, NAN), "66639"),
-        ((7.511, NAN, NAN), "7.511"),
-        ((NAN, NAN, NAN), ""),
-    ],
-)
-def test_a_number_with_its_interval(cell, shown):
-    assert summary.format_interval(*cell) == shown
+    linking = wide_results(read_results(run), "linking")
+    assert linking["model"].tolist() == ["a", "b", "c"], "an error rate: the lowest first"
 
 
 def results_tables(run):
     """Title, head and rows of every table of results on the page, as lists of words."""
     page = BeautifulSoup(summary.results_html(run), "html.parser").find(id="results")
-    return [
-        [
-            words(str(block.summary)),
-            *(
-                [words(str(cell)) for cell in line.find_all(["th", "td"])]
-                for line in block.find_all("tr")
-            ),
-        ]
-        for block in page.find_all("details")
-    ]
+    tables = []
+    for block in page.find_all("details"):
+        rows = [line.find_all(["th", "td"]) for line in block.find_all("tr")]
+        cells = [[words(str(cell)) for cell in row] for row in rows]
+        tables.append([words(str(block.summary)), *cells])
+    return tables
 
 
 def test_results_for_people(run):
@@ -176,9 +125,9 @@ def test_results_for_people(run):
     record(run, metrics(MRR=(0.1, 0.05, 0.2), R_at_8=0.5), model="bow", queries=100, **RANKING)
     record(run, metrics(MRR=(0.75, 0.7, 0.8), R_at_8=1.0), model="stream", seed=7, **RANKING)
     record(run, metrics(MRR=(0.65, 0.6, 0.7)), model="stream", base="bow", **RANKING)
-    record(run, metrics(EER=0.25), model="<b>", protocol="linking", split="test")
+    record(run, metrics(EER=0.25), model="<b>", protocol="<img src=x>", split="test")
     assert results_tables(run) == [
-        ["linking 1 row", ["system", "split", "EER", "seed"], ["<b>", "test", "0.250", "0"]],
+        ["<img src=x> 1 row", ["system", "split", "EER", "seed"], ["<b>", "test", "0.250", "0"]],
         [
             "ranking 2 rows",
             ["system", "split", "MRR", "R@8", "seed", "queries"],
@@ -191,16 +140,10 @@ def test_results_for_people(run):
             ["Stream", "test", "BoW", "+0.650 (0.600 to 0.700)", "0"],
         ],
     ]
-    record(
-        run, metrics(EER=0.5), model="c_1", label="words for c", protocol="linking", split="test"
-    )
+    ranked(run, "c_1", {"MRR": 0.5}, label="words for c")
     page = summary.results_html(run)
-    assert "words for c" in page and "c_1" not in page, (
-        "an identifier only where there are no words"
-    )
-    assert '<td class="word">&lt;b&gt;</td>' in page and page.count("<table") == 4, (
-        "and the rows without a measurement"
-    )
+    assert "words for c" in page and "c_1" not in page, "an identifier only where no words are"
+    assert '<td class="word">&lt;b&gt;</td>' in page and "<img" not in page
 
 
 def words(page):
@@ -216,8 +159,6 @@ def test_the_first_screen_says_what_the_rows_hold_and_no_more(run):
     assert "LSA ranks best of 1 systems: MRR 0.600 (0.550-0.650)" in page
     assert "Chance would put it there for 8%, since there are 100 accounts" in page
     assert "first for 50%" in page and "first eight for 75%" in page
-    for title in ("The trained network alone", "The fusion", "Linking", "Verification"):
-        assert f"{title}." not in page and f"{title}:" not in page
 
     write_json(run.models / "stream" / "training.json", {"fingerprint": "e"})
     made = {"experiment": "e", "seed": 3}
@@ -236,13 +177,8 @@ def test_the_first_screen_says_what_the_rows_hold_and_no_more(run):
 
 def test_the_first_screen_says_what_did_not_come_out_as_published(run):
     topics = {"protocol": "retrieval, leak_aware", "split": "test_cross", "base": "mll"}
-    record(
-        run,
-        metrics(**{"R_at_8_difference": (-0.2, -0.3, -0.1)}),
-        model="mll_arr",
-        label="<i>ARR</i>",
-        **topics,
-    )
+    difference = metrics(R_at_8_difference=(-0.2, -0.3, -0.1))
+    record(run, difference, model="mll_arr", label="<i>ARR</i>", **topics)
     pairs = {"protocol": "verification", "split": "test"}
     record(run, metrics(AUC=(0.7, 0.65, 0.75)), model="contrastive", **pairs)
     record(run, metrics(AUC=(0.6, 0.55, 0.64)), model="tfidf_4grams", **pairs)
@@ -253,50 +189,23 @@ def test_the_first_screen_says_what_did_not_come_out_as_published(run):
         in page
     )
     assert "1 of 2 comparisons with the papers came out as published" in page
-    measured, not_measured = (
-        BeautifulSoup(summary.results_html(run), "html.parser")
-        .find(id="verdicts")
-        .find_all("table")
-    )
-    assert [row.td.text for row in measured.find_all("tr")[1:]] == ["R15", "S12"], (
-        "what did not come out stands first"
-    )
-    assert all(row.find_all("td")[-1].text for row in not_measured.find_all("tr")[1:]), (
-        "each with its reason"
-    )
+    soup = BeautifulSoup(summary.results_html(run), "html.parser")
+    measured, not_measured = soup.find(id="verdicts").find_all("table")
+    ids = [row.td.text for row in measured.find_all("tr")[1:]]
+    assert ids == ["R15", "S12"], "what did not come out stands first"
+    reasons = [row.find_all("td")[-1].text for row in not_measured.find_all("tr")[1:]]
+    assert all(reasons)
     record(run, metrics(AUC=(0.7, 0.65, 0.75)), model="tfidf_4grams", **pairs)
     page = words(summary.results_html(run))
     assert "two intervals overlap: 1 of 2 comparisons the contrastive loss" in page
     assert "0 of 2 comparisons with the papers came out as published" in page
 
 
-def test_names_on_the_first_screen_are_text(run):
-    attack = "<script>alert(1)</script><img src=x onerror=alert(1)>"
-    record(run, metrics(MRR=(0.6, 0.5, 0.7)), model=attack, label=attack, **RANKING)
-    record(
-        run,
-        metrics(EER=(0.6, 0.5, 0.7), AUC=0.5),
-        model=attack,
-        protocol=attack,
-        split=attack,
-        base=attack,
-    )
-    page = BeautifulSoup(summary.results_html(run), "html.parser")
-    assert not page.find_all(["script", "img"]) and attack in page.text
-
-
-def test_the_first_screen_of_second_accounts_asks_their_question(run):
-    about = {"protocol": "second_accounts", "split": "all", "queries": 30, "targets": 90}
-    assert "No results yet" in words(summary.results_html(run))
-    for model, label_, share in (
-        ("shipped AS-norm", "open-small, AS-norm", 0.7),
-        ("tfidf_subword AS-norm", "TF-IDF subword, AS-norm", 0.4),
-    ):
-        measured = metrics(R_at_1=0.6)
-        measured.loc["P@50"] = (share, share - 0.1, share + 0.1)
-        record(run, measured, model=model, label=label_, **about)
-    page = words(summary.results_html(run))
-    assert "Which accounts belong to one person?" in page and "Whose posts" not in page
-    assert "by open-small, AS-norm, the share 0.700 (0.600-0.800) is of one person" in page
-    assert "by TF-IDF subword, AS-norm it is 0.400 (0.300-0.500)" in page
-    assert "For 60% of the 30 accounts that have a second one, it ranks first of 90" in page
+def test_a_table_of_differences_has_only_paired_ones_each_in_its_column(run):
+    ranked(run, "ours", {"MRR": 0.5, "R_at_1": 0.4})
+    paired = {"MRR_difference": (0.1, 0.05, 0.15), "R_at_1_difference": (-0.2, -0.3, 0.1)}
+    for base in ("theirs", "others"):
+        ranked(run, "ours", paired, base=base)
+    table = summary.difference_table(read_results(run), ["base"], ["R@1", "MRR"])
+    assert list(table.columns) == ["R@1", "MRR"] and list(table.index) == ["others", "theirs"]
+    assert table.loc["theirs"].tolist() == ["-0.200 (-0.300 to 0.100)", "+0.100 (0.050 to 0.150)"]

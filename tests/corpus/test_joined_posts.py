@@ -32,15 +32,10 @@ def join_slowly(rows, max_chars, min_chars):
 def made(seed):
     rng = random.Random(seed)
     letters = "ab \n'\"é🤦🏼\u0301"
-    rows = [
-        (
-            f"o'{rng.randrange(6)}",
-            rng.randrange(50),
-            rng.choice("xy"),
-            f"{i}" + "".join(rng.choices(letters, k=rng.choice([0, 5, 20, 70, 300]))),
-        )
-        for i in range(200)
-    ]
+    rows = []
+    for number in range(200):
+        text = f"{number}" + "".join(rng.choices(letters, k=rng.choice([0, 5, 20, 70, 300])))
+        rows.append((f"o'{rng.randrange(6)}", rng.randrange(50), rng.choice("xy"), text))
     return sorted(rows)
 
 
@@ -62,8 +57,6 @@ def test_a_second_run_writes_nothing_and_other_limits_do(tmp_path, write_posts):
     path, out = write_posts(made(0)), tmp_path / "out.parquet"
     first = join_posts(path, out, max_chars=100, min_chars=30)
     before = out.stat().st_mtime_ns
-    assert (
-        join_posts(path, out, max_chars=100, min_chars=30) == first
-        and out.stat().st_mtime_ns == before
-    )
+    assert join_posts(path, out, max_chars=100, min_chars=30) == first
+    assert out.stat().st_mtime_ns == before
     assert join_posts(path, out, max_chars=100, min_chars=31)["fingerprint"] != first["fingerprint"]

@@ -92,14 +92,9 @@ def test_a_first_name_that_is_a_word_is_masked_where_it_stands_as_a_name(tmp_pat
     assert known(tmp_path, list(pairs), people, ["Don"]) == list(pairs.values())
 
 
-def test_names_that_letters_hold_count_as_capitalised_uses(tmp_path):
-    assert known(tmp_path, ["ask Bob, said bob"], [], ["Bob"] * 40) == ["ask @user, said @user"]
-
-
 def test_the_rest_of_a_damaged_name_is_no_name(tmp_path):
-    assert known(tmp_path, ["ask Bert about Sar and ter"], ["Bert Sar?ter"]) == [
-        "ask @user about Sar and ter"
-    ]
+    masked = known(tmp_path, ["ask Bert about Sar and ter"], ["Bert Sar?ter"])
+    assert masked == ["ask @user about Sar and ter"]
 
 
 def test_a_surname_that_is_no_plain_word_ends_the_name_and_nothing_else():
@@ -115,9 +110,8 @@ def test_a_surname_that_is_no_plain_word_ends_the_name_and_nothing_else():
 
 
 def test_a_path_says_nothing_about_a_name(tmp_path):
-    assert known(tmp_path, ["/bob x/bob $bob, ask Bob"], [], ["Bob"] * 3) == [
-        "/bob x/bob $bob, ask @user"
-    ]
+    masked = known(tmp_path, ["/bob x/bob $bob, ask Bob"], [], ["Bob"] * 3)
+    assert masked == ["/bob x/bob $bob, ask @user"]
 
 
 def test_words_of_organisations_and_months_identify_nobody():

@@ -18,32 +18,23 @@ from helpers.tokens import tokenizer
 from helpers.tokens.store import build_store, list_topics
 
 
-@pytest.mark.parametrize(
-    "outputs", ['it\'s "quoted"; DROP TABLE posts --', "some [1]* {a}", "100 % Größe"]
-)
-def test_a_folder_may_be_called_anything(tmp_path, monkeypatch, outputs):
+def test_a_folder_may_be_called_anything(tmp_path, monkeypatch):
+    outputs = """100 % it's "Größe"; DROP TABLE posts -- [1]* {a}"""
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / outputs))
     run = paths.Run("demo")
     card = collect(run, CollectConfig(source="demo", options={"authors": 20, "posts": 800}))
     chosen = run.folder / "selected.parquet"
-    counts = select_posts(
-        run.folder / "posts.parquet",
-        chosen,
-        Selection(min_posts=5, max_posts=0, start="2001-01-01"),
-    )
+    selection = Selection(min_posts=5, max_posts=0, start="2001-01-01")
+    counts = select_posts(run.folder / "posts.parquet", chosen, selection)
     assert counts["posts_before"] == card["posts"] and 0 < counts["posts"] <= card["posts"]
-    report = make_split(
-        chosen,
-        run.posts,
-        TimeSplit(train_until=0.5, dev_until=0.7, heldout=0.3, min_posts=2, eval_posts=2),
-    )
+    rule = TimeSplit(train_until=0.5, dev_until=0.7, heldout=0.3, min_posts=2, eval_posts=2)
+    report = make_split(chosen, run.posts, rule)
     assert set(audit_split(run.posts)["violations"]) == {0}
     train = run.posts / "train.parquet"
     assert join_posts(train, run.folder / "documents.parquet", min_chars=20)["documents"]
     words = tokenizer.prepare_text(run.tokenizer, "bytes", 256, train, 100, 0)
-    store = build_store(
-        train, run.tokens / "train", words.encode, list_topics(train, 9), words.fingerprint
-    )
+    encoding = (list_topics(train, 9), words.fingerprint)
+    store = build_store(train, run.tokens / "train", words.encode, *encoding)
     assert store.posts == report["splits"]["train"]["posts"]
     assert [path.name for path in tmp_path.iterdir()] == [outputs]
 
@@ -51,23 +42,17 @@ def test_a_folder_may_be_called_anything(tmp_path, monkeypatch, outputs):
 def test_equal_rows_give_equal_bytes_whatever_the_threads_and_the_batches(tmp_path):
     """The oracle is Arrow's own sort, written a group and within it a page at a time."""
     rng = np.random.default_rng(0)
-    texts = [
-        f"{number} " + "word " * (number % 50) for number in rng.permutation(130_000)
-    ]  # DuckDB's batches differ
-    rows = pa.table(
-        {
-            "author": rng.choice(list("abc"), len(texts)),
-            "time": rng.integers(0, 999, len(texts)),
-            "topic": ["x"] * len(texts),
-            "text": texts,
-        }
-    )
+    # so many that DuckDB's batches differ
+    texts = [f"{number} " + "word " * (number % 50) for number in rng.permutation(130_000)]
+    columns = {"author": rng.choice(list("abc"), len(texts))}
+    columns |= {"time": rng.integers(0, 999, len(texts)), "topic": ["x"] * len(texts)}
+    rows = pa.table(columns | {"text": texts})
     pq.write_table(rows, tmp_path / "rows.parquet")
     order = [(name, "ascending") for name in ("author", "time", "text", "topic")]
     oracle = rows.sort_by(order).to_pylist()
     out = tmp_path / "out.parquet"
     contents = set()
-    for threads in (1, 2, 3):
+    for threads in (1, 3):
         with open_database(tmp_path / "work", threads=threads) as connection:
             connection.read_parquet(str(tmp_path / "rows.parquet")).create_view("given")
             query = "SELECT * REPLACE (to_timestamp(time) AS time) FROM given"
@@ -80,9 +65,8 @@ def test_equal_rows_give_equal_bytes_whatever_the_threads_and_the_batches(tmp_pa
 
 
 def test_a_folder_that_duckdb_cannot_use_is_named(tmp_path):
-    with pytest.raises(
-        ValueError, match="cannot work in a folder with '[?]' in its name: set AUTHORBOOK_OUTPUTS"
-    ):
+    words = "cannot work in a folder with '[?]' in its name: set AUTHORBOOK_OUTPUTS"
+    with pytest.raises(ValueError, match=words):
         with open_database(tmp_path / "why?" / "work"):
             pass
     assert not list(tmp_path.iterdir())
@@ -92,6 +76,5 @@ def test_no_path_and_no_text_is_written_into_sql():
     """Values are bound; what stands in braces within SQL is a constant, a number or a column."""
     for path in sorted((paths.ROOT / "helpers").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        assert not re.findall(r"read_parquet\(\s*['{]|(?:FROM|TO|from|to) '\{|=\s*'\{", text), (
-            path.name
-        )
+        bad = re.findall(r"read_parquet\(\s*['{]|(?:FROM|TO|from|to) '\{|=\s*'\{", text)
+        assert not bad, path.name

@@ -16,24 +16,15 @@ def test_select_counts_posts_inside_the_window(tmp_path):
     rng = random.Random(0)
     day = 86_400
     start = int(pd.Timestamp("2015-07-01", tz="UTC").timestamp())
-    rows = [
-        (
-            f"u{rng.randrange(40) ** 2 // 40}",
-            start + rng.randrange(-100, 500) * day,
-            "x",
-            f"post {i}",
-        )
-        for i in range(3000)
-    ]
-    rows += [
-        ("edge", start, "x", "first"),
-        ("edge", start + 366 * day - 1, "x", "last"),
-        ("edge", start - 1, "x", "before"),
-        ("edge", start + 366 * day, "x", "after"),
-    ]
+    rows = []
+    for number in range(1000):
+        time = start + rng.randrange(-100, 500) * day
+        rows.append((f"u{rng.randrange(40) ** 2 // 40}", time, "x", f"post {number}"))
+    for time in (start, start + 366 * day - 1, start - 1, start + 366 * day):
+        rows.append(("edge", time, "x", f"at {time}"))
     path = posts_table(tmp_path / "in.parquet", sorted(rows))
     year = {"start": "2015-07-01", "end": "2016-07-01"}
-    for low, high in ((2, 2), (30, 60), (30, 0)):
+    for low, high in ((2, 2), (10, 20), (10, 0)):
         inside = [row for row in sorted(rows) if start <= row[1] < start + 366 * day]
         posts = Counter(row[0] for row in inside)
         chosen = {author for author, n in posts.items() if low <= n <= (high or n)}
@@ -41,9 +32,8 @@ def test_select_counts_posts_inside_the_window(tmp_path):
             path, tmp_path / "out.parquet", Selection(min_posts=low, max_posts=high, **year)
         )
         found = pq.read_table(tmp_path / "out.parquet").to_pandas()
-        assert list(zip(found["author"], found["text"])) == [
-            (r[0], r[3]) for r in inside if r[0] in chosen
-        ]
+        expected = [(row[0], row[3]) for row in inside if row[0] in chosen]
+        assert list(zip(found["author"], found["text"])) == expected
         assert counts == {
             "posts_before": len(rows),
             "authors_before": len({r[0] for r in rows}),
@@ -51,17 +41,9 @@ def test_select_counts_posts_inside_the_window(tmp_path):
             "authors": len(chosen),
         }
         assert "edge" in chosen or low > 2
-    assert corpus.select_posts(path, tmp_path / "out.parquet", Selection(min_posts=1, max_posts=0))[
-        "posts"
-    ] == len(rows)
     with pytest.raises(ValueError, match="none of .* authors has 9999"):
         corpus.select_posts(path, tmp_path / "none.parquet", Selection(min_posts=9999, max_posts=0))
-    assert sorted(file.name for file in tmp_path.iterdir()) == [
-        ".lock",
-        "in.parquet",
-        "out.parquet",
-        "out.parquet.sha256",
-    ]
+    assert not (tmp_path / "none.parquet").exists()
 
 
 def test_statistics_are_those_of_table_8(tmp_path):

@@ -1,7 +1,5 @@
 """Jobs by workers: results and bytes of one process, also after processes were killed."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -32,32 +30,6 @@ def test_an_error_is_that_of_the_job_and_no_thread_of_daft_stays(tmp_path):
     assert workers.run_by_daft(lambda number: number + 1, [(1,), (2,)], 2) == [2, 3], "a closure"
     with pytest.raises(ValueError, match="part [12] is at fault"):
         workers.run_by_daft(refuse, [(1,), (2,)], 2)
-    names = [
-        path.read_text() for path in Path("/proc/self/task").glob("*/comm")
-    ]  # where the system shows them
+    # where the system shows them
+    names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
     assert not [name for name in names if name.startswith("DAFT")]
-
-
-ON_RAY = """
-import sys
-sys.path[:0] = [{root!r}]
-from tests.corpus.test_workers import refuse
-from helpers.corpus import workers
-assert workers.run_by_daft(lambda number: number + 1, [(1,), (2,), (3,)], 2) == [2, 3, 4]
-try:
-    workers.run_by_daft(refuse, [(1,), (2,)], 2)
-except RuntimeError as error:
-    print(error)
-"""
-
-
-def test_a_ray_cluster_gives_the_same_results(monkeypatch):
-    """One that Daft starts on this machine."""
-    pytest.importorskip("daft")
-    pytest.importorskip("ray")
-    monkeypatch.setenv("DAFT_RUNNER", "ray")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    code = ON_RAY.format(root=str(paths.ROOT))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "is at fault" in done.stdout

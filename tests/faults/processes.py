@@ -1,7 +1,6 @@
 """Commands and library calls in processes of their own, with or without a fault."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from filelock import FileLock
 
-from helpers.core import paths
 from tests.faults import calls
 from tests.forks import Fork
 
@@ -80,35 +77,8 @@ class Ended:
     killed: bool
 
 
-def copy_of_project(folder):
-    """Copy the package and its notebooks, with the run ``small``; the copy is made once.
-
-    Parameters
-    ----------
-    folder : where processes of one test run share files
-    """
-    copy = folder / "project"
-    with FileLock(folder / "project.lock"):
-        if not copy.exists():
-            unfinished = folder / "project.unfinished"
-            ignored = shutil.ignore_patterns("__pycache__")
-            for name in ("helpers", "notebooks"):
-                shutil.copytree(paths.ROOT / name, unfinished / name, ignore=ignored)
-            shutil.copytree(HERE / "small", unfinished / "params" / "small")
-            unfinished.rename(copy)
-    return copy
-
-
-def environment(folder, log, kill=None, project=paths.ROOT):
-    """Return the environment of a process whose moments are logged.
-
-    Parameters
-    ----------
-    folder : its outputs
-    log : the file that gets its moments
-    kill : a Kill or a FullDisk, None for none
-    project : the project whose package is imported
-    """
+def environment(folder, log, kill, project):
+    """Return the environment of a process whose moments are logged, see :func:`run_command`."""
     variables = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(HOOK), str(project)]),
         "AUTHORBOOK_OUTPUTS": str(folder),
@@ -120,23 +90,22 @@ def environment(folder, log, kill=None, project=paths.ROOT):
     }
     if isinstance(kill, FullDisk) and kill.max_bytes:
         variables["FAULT_BYTES"] = str(kill.max_bytes)
-    if kill and kill.at:
+    if isinstance(kill, Kill) and kill.at:
         variables["FAULT_AT"] = kill.at
-        variables["FAULT_DO"] = str(int(kill.do)) if isinstance(kill, Kill) else "full"
-        variables["FAULT_TARGETS"] = getattr(kill, "targets", "parent")
+        variables["FAULT_DO"] = str(int(kill.do))
+        variables["FAULT_TARGETS"] = kill.targets
     return variables
 
 
-def run_command(arguments, folder, kill=None, project=paths.ROOT, limit=LIMIT_SECONDS):
+def run_command(arguments, folder, project, kill=None):
     """Run a Python module's command, kill it if told so, and return how it Ended.
 
     Parameters
     ----------
     arguments : what follows ``python -m``
     folder : its outputs
-    kill : a Kill or a FullDisk, None for none
     project : the project whose package is imported
-    limit : seconds after which the command counts as stuck and is killed
+    kill : a Kill, a FullDisk by the size of a file, None for none
     """
     folder.mkdir(parents=True, exist_ok=True)
     log = begin_log(folder)
@@ -150,12 +119,12 @@ def run_command(arguments, folder, kill=None, project=paths.ROOT, limit=LIMIT_SE
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        killed = wait_and_kill(process, kill, limit)
+        killed = wait_and_kill(process, kill)
     killed = killed or has_fault(log)
     return Ended(process.returncode, output.read_text("utf-8", "replace"), killed)
 
 
-def wait_and_kill(process, kill, limit):
+def wait_and_kill(process, kill):
     """Wait for the end of a process; kill it where its time has come, and return whether it had."""
     killed = False
     if isinstance(kill, Kill) and not kill.at:
@@ -170,7 +139,7 @@ def wait_and_kill(process, kill, limit):
                 with suppress(psutil.NoSuchProcess):
                     target.send_signal(kill.do)
     try:
-        process.wait(limit)
+        process.wait(LIMIT_SECONDS)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -39,13 +39,10 @@ CELLS = {
     "04_join": JOIN,
 }
 QUICK = {
-    "data_card.json": "cut",
     "posts/train.parquet": "deleted",
-    "posts/seen.parquet.sha256": "deleted",
     "tokenizer/tokenizer.model": "deleted",
     "tokens/train/tokens.u16": "cut",
     "models/TP-tiny/best.safetensors": "deleted",
-    "models/TP-tiny/training.json": "deleted",
     "results.csv": "deleted",
     "notebooks/02_tokens.ipynb": "flipped",
     "notebooks/03_train.json": "cut",

@@ -10,61 +10,38 @@ import pytest
 
 from helpers.core import paths
 from helpers.corpus.posts_table import open_database
-from helpers.runs.stages import Stage, read_stages
+from helpers.runs.stages import Stage
 from helpers.sources import open_source
 from tests.paper_runs import checking_code, settings
 
 NOTEBOOKS = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
-RUNS = sorted(path.name for path in paths.PARAMS.iterdir() if any(path.glob("*.yaml")))
 
 # (notebook, parameter, value, what the message says beside the parameter's name)
 NONSENSE = [
     ("00_start_here", "run", "../x", "use letters, digits"),
-    ("01_collect", "location", [""], "must not be empty or hold an empty text"),
     ("01_collect", "location", ["data/a", "data/a"], "twice"),
-    ("01_collect", "memory_limit", "2 potatoes", "size of memory"),
     ("01_collect", "memory_limit", "-1", "size of memory"),
     ("01_collect", "collecting", {"min_chars": 20, "max_chars": 10}, "min_chars (20)"),
-    ("01_collect", "collecting", {"max_chars": 10**9}, "less than or equal to 10000000"),
-    ("01_collect", "collecting", {"source": "zulip"}, "set elsewhere"),
-    ("01_collect", "selection", {"min_posts": 9, "max_posts": 3}, "min_posts (9)"),
     ("01_collect", "selection", {"start": "2020-02-01", "end": "2020-01-01"}, "before end"),
     ("01_collect", "split_settings", {"train_until": 0.9, "dev_until": 0.8}, "earlier than"),
-    ("01_collect", "split_settings", {"train_until": 0.8, "dev_until": 0.8}, "earlier than"),
     (
         "01_collect",
         "split_settings",
         {"train_until": "2020-02-01", "dev_until": "2020-02-01T00:00+01:00"},
         "earlier than",
     ),
-    ("01_collect", "split_settings", {"min_posts": 9, "max_posts": 3}, "min_posts (9)"),
     ("03_train", "name", "../x", "use letters, digits"),
     ("03_train", "encoder", {"filters": 10**6}, "'filters' is 1000000"),
-    ("03_train", "encoder", {"dim": 10**6}, "'dim' is 1000000"),
-    ("03_train", "encoder", {"layers": 10**3}, "'layers' is 1000"),
     ("03_train", "encoder", {"widths": [2, 2]}, "a width twice"),
-    ("03_train", "encoder", {"widths": [10**6]}, "is 1000000"),
     ("03_train", "encoder", {"features": "T"}, "set elsewhere"),
-    ("03_train", "sampler", {"authors_per_batch": 10**6}, "'authors_per_batch' is 1000000"),
-    ("03_train", "sampler", {"min_posts": 4, "max_posts": 2}, "at least min_posts"),
     ("03_train", "training", {"steps": 10**12, "lr": 0.1}, "'steps' is 1000000000000"),
-    ("03_train", "training", {"steps": 5, "lr": 1e6}, "'lr' is 1000000.0"),
     ("04_losses", "losses", ["topk", "topk"], "twice"),
-    ("04_losses", "batches", [10**6], "must lie in"),
     ("04_losses", "top_k", {"positives": [0]}, "must divide the 128 samples"),
-    ("04_losses", "top_k", {"positives": ["8"]}, "must divide the 128 samples"),
     ("05_arr", "documents", {"max_chars": 100, "min_chars": 200}, "min_chars (200)"),
-    ("05_arr", "documents", {"model": "minilm"}, "set elsewhere"),
-    ("05_arr", "bases", {}, "must not be empty"),
-    ("06_evaluate", "splits", ["test", "test"], "twice"),
     ("06_evaluate", "models", ["T-supcon", "T-supcon"], "twice"),
-    ("06_evaluate", "models", ["../T-supcon"], "use letters, digits"),
-    ("06_evaluate", "posts", 9999, "must lie in 1..1000"),
     ("07_visualize", "neighbours", 200, "must be below people * posts"),
     ("07_visualize", "single", "TPS-supcon", "'single' is not 'model'"),
     ("08_link", "protocol", {"min_enrolled": 9, "enrolled": 5}, "min_enrolled (9)"),
-    ("08_link", "protocol", {"target_posts": 5}, "set elsewhere"),
-    ("08_link", "protocol", {"query_from": 0.5, "target_from": 0.5}, "< target_from"),
     (
         "08_link",
         "protocol",
@@ -73,16 +50,9 @@ NONSENSE = [
     ),
     ("08_link", "dev_protocol", {"target_until": 0.4}, "< target_until"),
     ("08_link", "costs", {"prior": 1.0}, "'prior' is 1.0"),
-    ("08_link", "strict_costs", {"miss": 1e12}, "'miss' is "),
     ("09_tables", "variants", {"x": {"encodr": {}}}, "'encodr' (did you mean 'encoder'?)"),
     ("09_tables", "variants", {"x" * 29: {}}, "at most 28 characters"),
-    ("09_tables", "presets", {}, "must not be empty"),
-    ("09_tables", "sampler", {"max_posts": 4}, "set elsewhere"),
-    ("09_tables", "posts", [8, 8], "twice"),
     ("10_verify", "configurations", {}, "must not be empty"),
-    ("10_verify", "pairs", {"dev": 10**9}, "'dev' is 1000000000"),
-    ("12_pairs", "piece_tokens", 510, "must lie in 4..384"),
-    ("14_speed", "posts", [10**9], "must lie in"),
     ("15_scale", "baseline", "lsa", "must be one of"),
 ]
 
@@ -173,14 +143,7 @@ def test_every_value_is_refused_by_the_name_of_its_parameter_or_has_a_meaning(no
             assert "\n" not in str(error.value) and len(str(error.value)) < 1000
 
 
-@pytest.mark.parametrize("run", RUNS)
-def test_every_run_that_ships_is_accepted(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    for stage in read_stages(run):
-        settings(stage)
-
-
-@pytest.mark.parametrize("size", ["2 potatoes", "-1", "GB", "2GBs"])
+@pytest.mark.parametrize("size", ["2 potatoes", "GB"])
 def test_what_is_no_size_of_memory_opens_no_database(size, tmp_path):
     with pytest.raises(ValueError, match="must be a size of memory"):
         with open_database(tmp_path / "work", size):
@@ -188,11 +151,8 @@ def test_what_is_no_size_of_memory_opens_no_database(size, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "source",
-    ["zulip", "pipermail", "table", "pushshift", "mud", "pan"],
-)
 @pytest.mark.parametrize("place", ["", " ", [""]])
-def test_an_empty_location_is_not_the_whole_repository(source, place):
-    with pytest.raises(ValueError, match="an empty location"):
-        open_source(source, place)
+def test_an_empty_location_is_not_the_whole_repository(place):
+    for source in ("zulip", "table"):
+        with pytest.raises(ValueError, match="an empty location"):
+            open_source(source, place)

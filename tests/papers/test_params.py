@@ -1,4 +1,4 @@
-"""The YAML files of the papers' runs make configs, and name models that are trained."""
+"""The YAML files of all runs make configs, and name models that are trained."""
 
 from itertools import product
 
@@ -8,8 +8,7 @@ from helpers.core import paths
 from helpers.runs.stages import read_stages
 from tests.paper_runs import settings
 
-PAPERS = ("khan2021", "tyo2021", "sawatphol2022")
-RUNS = sorted(path.name for path in paths.PARAMS.glob("*") if path.name.startswith(PAPERS))
+RUNS = sorted(path.name for path in paths.PARAMS.iterdir() if any(path.glob("*.yaml")))
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -22,34 +22,14 @@ from tests.toy_runs import log, notebook, params
 
 
 @pytest.mark.usefixtures("without_kernels")
-def test_what_a_run_makes_is_for_its_owner_alone(toy):
-    before = os.umask(0o022)
-    try:
-        assert main(["demo"]) == 0
-    finally:
-        os.umask(before)
-    assert (toy / "outputs/demo").stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.usefixtures("without_kernels")
 def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
-    assert re.findall(r"\[(\d/4)\] (\S+) \.\.\. \d+ s", out) == [
-        ("1/4", "01_a"),
-        ("2/4", "02_b"),
-        ("3/4", "02_b.T"),
-        ("4/4", "02_b.Z"),
-    ]
-    assert "report.html" in out
+    names = ["01_a", "02_b", "02_b.T", "02_b.Z"]
+    assert re.findall(r"\[\d/4\] (\S+) \.\.\. \d+ s", out) == names and "report.html" in out
     folder = str((toy / "notebooks").resolve())
     assert log(toy) == [["demo", n, folder] for n in "3189"]
-    assert [path.name for path in sorted((toy / "outputs/demo/notebooks").glob("*.ipynb"))] == [
-        "01_a.ipynb",
-        "02_b.T.ipynb",
-        "02_b.Z.ipynb",
-        "02_b.ipynb",
-    ]
+    assert {path.stem for path in (toy / "outputs/demo/notebooks").glob("*.ipynb")} == {*names}
 
     assert main(["demo"]) == 0
     assert capsys.readouterr().out.count("reused") == 4 and len(log(toy)) == 4
@@ -117,22 +97,11 @@ def test_a_stage_that_stopped_after_it_made_a_lost_file_again_is_not_current(toy
     assert made.exists() and not read_stages("demo")[0].is_current
 
 
-@pytest.mark.usefixtures("without_kernels")
-def test_a_run_that_was_copied_is_current(toy, monkeypatch):
-    notebook(toy / "notebooks/01_a.ipynb", MAKE_FILES)
-    assert main(["demo"]) == 0
-    shutil.copytree(toy / "outputs", toy / "copied")
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(toy / "copied"))
-    assert all(stage.is_current for stage in read_stages("demo"))
-    (toy / "copied/demo/made/3.txt").unlink()
-    assert not read_stages("demo")[0].is_current
-
-
 def test_a_failure_is_told_in_two_lines(toy, capsys, request, monkeypatch):
     notebook(toy / "notebooks/03_c.ipynb", "def f():\n    raise KeyError('no such loss')", "f()")
+    for path in (toy / "params/demo").iterdir():
+        path.unlink()
     params(toy, "03_c", "")
-    for name in ("01_a", "02_b", "02_b.T", "02_b.Z"):
-        (toy / f"params/demo/{name}.yaml").unlink()
     monkeypatch.setattr(runner, "start_stage", execute)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", os.environ.copy())
@@ -352,7 +321,9 @@ def test_a_stage_that_is_killed_ends_with_its_kernel_and_continues(project):
     assert command.returncode == 1
     assert errors == "01_a was stopped (-9): the same command continues it\n"
     assert all(ends(int(pid)) for pid in project.lines("pids"))
-    project.go(project.start("demo", "01_a"))
+    launcher = """sh -c 'touch "$TOY/launched"; exec "$0" "$@"'"""
+    project.go(project.start("demo", "01_a", launcher=launcher))
+    assert (project.folder / "launched").exists()
 
 
 def test_a_stage_outlives_its_command_and_the_same_command_waits_for_it(project):
@@ -360,16 +331,6 @@ def test_a_stage_outlives_its_command_and_the_same_command_waits_for_it(project)
     command.kill()
     command.wait()
     project.go(project.start("demo", "01_a"))
-    assert len(project.lines("pids")) == 1
-
-
-def test_two_commands_share_the_work_of_a_run(project):
-    notebook(project.folder / "notebooks/02_b.ipynb", ENSURE)
-    params(project.folder, "02_b", "")
-    command = project.start_and_wait("demo", "01_a")
-    other = project.start("demo", "02_b")
-    wait_until(lambda: (project.run / "notebooks/02_b.running.ipynb").exists())
-    project.go(command, other)
     assert len(project.lines("pids")) == 1
 
 
@@ -391,9 +352,3 @@ def test_ctrl_c_ends_a_run_and_its_kernel(project):
     assert errors == "\nstopped; the same command continues from here\n"
     assert all(ends(int(pid)) for pid in project.lines("pids"))
     project.go(project.start("demo", "01_a"))
-
-
-def test_a_launcher_starts_the_process_of_a_stage(project):
-    launcher = """sh -c 'touch "$TOY/launched"; exec "$0" "$@"'"""
-    project.go(project.start("demo", "01_a", launcher=launcher))
-    assert (project.folder / "launched").exists()

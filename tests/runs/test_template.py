@@ -41,17 +41,3 @@ def test_a_small_file_goes_through(ours, monkeypatch):
         assert (
             len(ranking_trials(open_store(paths.Run("ours").tokens / split), posts).queries) >= 10
         )
-
-
-def test_only_what_is_trained_is_evaluated(ours):
-    trained = {
-        f"{stage.parameters['features']}-supcon"
-        for stage in ours.values()
-        if stage.notebook == "03_train"
-    }
-    assert set(ours["06_evaluate"].parameters["models"]) == trained
-
-
-def test_every_line_says_why():
-    for path in (paths.PARAMS / "template").glob("*.yaml"):
-        assert path.read_text().startswith("# "), path.name

@@ -25,9 +25,8 @@ BODY = "The cache was emptied too early, so every reader had to wait for it."
 
 
 def run(root, *words, **options):
-    return subprocess.run(
-        ["git", "-C", str(root), *words], check=True, capture_output=True, **options
-    ).stdout
+    command = ["git", "-C", str(root), *words]
+    return subprocess.run(command, check=True, capture_output=True, **options).stdout
 
 
 def commit(root, message, author="Jane Doe <jane@example.org>", file="src/store/cache.py", **more):
@@ -40,13 +39,9 @@ def commit(root, message, author="Jane Doe <jane@example.org>", file="src/store/
     dates = {"GIT_AUTHOR_DATE": more.get("date", "1500000000 +0900")}
     who = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": address}
     message = message if isinstance(message, bytes) else message.encode()
-    run(
-        root,
-        *more.get("settings", ()),
-        *("commit", "-q", "--allow-empty-message", "--cleanup=verbatim", "-F", "-"),
-        input=message,
-        env=ENVIRONMENT | dates | who | {"GIT_COMMITTER_DATE": "1500000000 +0000"},
-    )
+    environment = ENVIRONMENT | dates | who | {"GIT_COMMITTER_DATE": "1500000000 +0000"}
+    words = ["commit", "-q", "--allow-empty-message", "--cleanup=verbatim", "-F", "-"]
+    run(root, *more.get("settings", ()), *words, input=message, env=environment)
 
 
 @pytest.fixture
@@ -72,36 +67,19 @@ def test_a_message_is_a_post_and_an_address_an_account(repository):
     assert text.strip() == BODY
 
 
-def test_the_folder_of_most_files_is_the_topic(repository):
-    (repository / "doc").mkdir()
-    for name in "abc":
-        (repository / "doc" / name).write_text("x")
-    commit(repository, f"Fix\n\n{BODY}")
-    assert read(repository)[0][0][2] == "nova/doc"
-
-
 @pytest.mark.parametrize(
     ("body", "text"),
     [
         (f"{BODY}\n\nChange-Id: I0a1b2c3d4\nSigned-off-by: Jane Doe <jane@example.org>", BODY),
         (f"{BODY}\nRelated to blueprint grizzly-testtools.\nCloses-Bug: #1257949", BODY),
-        (f"{BODY}\n[1] https://example.org/x\nhttps://example.org/y", BODY),
         (f"{BODY}\n\n    def f(x):\n        return x\n\n{BODY}", f"{BODY}\n\n\n{BODY}"),
-        (f"{BODY}\n- one thing\n    and its rest", f"{BODY}\n- one thing\n    and its rest"),
         (f"{BODY}\nConflicts:\n\tnova/a.py\n\tnova/b.py\n\n{BODY}", f"{BODY}\n\n{BODY}"),
         ("Since commit 62e88623d977 it waits for bug 1257949, which is old.",) * 2,
-        (f"{BODY} This is part of blueprint async-workers.", BODY),
         (f"{BODY} This should resolve\nbug 934464. {BODY}", f"{BODY} {BODY}"),
         (f"* Fixes bugs 848403 and 848404\n* {BODY}", f"* {BODY}"),
-        (f"{BODY}\nAlso fixes lp:1171727.\n", BODY),
-        (f"{BODY}\nImplements: blueprint preview-stack (partial)", BODY),
         (f"{BODY}\nReported by: Jane Doe", BODY),
         (f"{BODY} As part of blueprint workers, readers\nno longer wait.",) * 2,
-        ("The flags are documented\nin a note of bug 1468508.",) * 2,
-        (f"{BODY} This blueprint\nproposal is of last year.",) * 2,
-        ("It waits with size = 5 and\nkeep=True.",) * 2,
         ("It fails with\nKeyError: 'x' from the cache.",) * 2,
-        ("It was slow. The fix for bug 934464\nmade it slower.",) * 2,
         (f"{BODY} It came with\n20110307 That one is the date of a release, and it stays.",) * 2,
         (f"Conflicts:\n\ta.py\n\nThis fixes bug 934464. It waits.\n{BODY}", f"It waits.\n{BODY}"),
     ],
@@ -145,12 +123,11 @@ def test_hostile_messages(repository):
     assert sum("Menü" in text for text in texts) == 2
 
 
-@pytest.mark.parametrize("kind", ["no repository", "empty", "missing"])
-def test_what_cannot_be_read_is_said(tmp_path, repository, kind):
+def test_what_cannot_be_read_is_said(tmp_path, repository):
     (tmp_path / "folder").mkdir()
-    folders = {"no repository": "folder", "empty": "nova", "missing": "x"}
-    with pytest.raises(ValueError, match=r"^git: "):
-        open_source("git", str(tmp_path / folders[kind]))
+    for name in ("folder", "nova", "missing"):
+        with pytest.raises(ValueError, match=r"^git: "):
+            open_source("git", str(tmp_path / name))
 
 
 def test_nothing_of_a_repository_is_executed(tmp_path, repository):
@@ -170,6 +147,7 @@ def test_who_is_one_person(repository):
         "Jane Doe <jane@example.org>": 0,
         "Jane Doe <jdoe77@work.example.com>": 0,  # the same full name
         "J. D. <jdoe77@home.example.net>": 0,  # the same local part
+        "J. <5+jdoe77@users.noreply.github.com>": 0,
         "Old Name <old@example.org>": 0,  # by .mailmap
         "Ann <ann@a.example.org>": 1,
         "Ann <ann@b.example.org>": 2,  # neither a full name nor a rare local part
@@ -184,30 +162,3 @@ def test_who_is_one_person(repository):
     assert len(groups) == len(set(person.values())) == len(set(people.values()))
     assert table.surname["john.d@example.org"] == table.surname["jane@example.org"] == "doe"
     assert table.surname["ann@a.example.org"] == ""
-
-
-def test_names_and_addresses_of_many_people_join_nobody(repository):
-    people = (
-        "Your Name <ann@a.example.org>|Your Name <berit@b.example.org>|"
-        "Root User <cem@c.example.org>|Root User <dora@d.example.org>|"
-        "Author Name <emil@e.example.org>|Author Name <fay@f.example.org>|"
-        "David Berg <david@a.example.org>|David Clay <david@b.example.org>|"
-        "Shashank Roy <shashank@a.example.org>|Shashank Iyer <shashank@b.example.org>|"
-        "postgres <postgres@a.example.org>|postgres <postgres@b.example.org>|"
-        "Gil Lund <gil@example.org>|Gil Lund <root@localhost>|Hana Mori <root@localhost>|"
-        "Hana Mori <hana@example.org>|Ida Ness <admin@host>|Jon Ost <admin@host>|"
-        "Ida Ness <ida@example.org>"
-    ).split("|")
-    for author in people:
-        commit(repository, f"By {author}\n\n{BODY}", author)
-    table = find_people(str(repository))
-    assert table["person"].nunique() == len(table) == 17
-
-
-def test_a_private_address_is_a_persons(repository):
-    commit(repository, f"One\n\n{BODY}", "J. <5+janedoe@users.noreply.github.com>")
-    commit(repository, f"Two\n\n{BODY} Too.", "J. <janedoe@users.noreply.github.com>")
-    commit(repository, f"Bump\n\n{BODY}", "x <49+dependabot[bot]@users.noreply.github.com>")
-    rows, drops = read(repository)
-    assert len(rows) == 2 and drops["bot"] == 1
-    assert find_people(str(repository))["person"].nunique() == 2

@@ -1,9 +1,6 @@
 """Reddit dumps: a plain loop over json.loads reads the same; what breaks costs itself only."""
 
-import bz2
-import gzip
 import json
-import lzma
 import random
 from collections import Counter
 
@@ -37,24 +34,14 @@ def long_window(data):
     return packer.compress(data) + packer.flush()
 
 
-PACK = {
-    ".zst": long_window,
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lambda data: lzma.compress(data, preset=0),
-    ".ndjson": bytes,
-    "": bytes,
-}
+PACK = {".zst": long_window, ".ndjson": bytes, "": bytes}  # others: core/test_files.py
 
 
-def dump(folder, lines, name="RC_2015-07", suffix="", end="\n"):
+def dump(folder, lines, name="RC_2015-07", suffix=""):
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}{suffix}"
-    data = (
-        b"\n".join(line.encode() if isinstance(line, str) else line for line in lines)
-        + end.encode()
-    )
-    path.write_bytes(PACK[suffix](data))
+    packed_lines = [line.encode() if isinstance(line, str) else line for line in lines]
+    path.write_bytes(PACK[suffix](b"\n".join(packed_lines) + b"\n"))
     return path
 
 
@@ -68,17 +55,7 @@ def read(location, **options):
 def random_records(number, seed=0):
     rng = random.Random(seed)
     letters = 'abc é🙂"\\/\u2028' + "xyz "
-    people = [
-        "jane_7",
-        "Abbott",
-        "AutoModerator",
-        "[deleted]",
-        "RemindMeBot",
-        "bot_of_x",
-        "Talbot-9",
-        "x-reply",
-        None,
-    ]
+    people = ["jane_7", "Abbott", "Talbot-9", "AutoModerator", "[deleted]", "bot_of_x", None]
     for i in range(number):
         body = "".join(rng.choices(letters, k=rng.randrange(60))).lstrip()
         yield {
@@ -123,47 +100,20 @@ def test_it_reads_what_a_plain_loop_reads(tmp_path, suffix):
 
 
 def test_every_drop_is_counted(tmp_path):
+    bad_times = ("x", -5, True, 1e300, float("nan"))
     lost = {
-        "broken_json": [
-            '{"author": "a',
-            "{'author': 'a'}",
-            comment() + " x",
-            b"\xff\xfe",
-        ],
-        "missing_field": [
-            "{}",
-            "[1, 2]",
-            "null",
-            '"text"',
-            *(comment(**{name: None}) for name in ("author", "created_utc", "subreddit", "body")),
-            comment(author=7),
-            comment(body=["x"]),
-            comment(author=" "),
-            comment(subreddit=""),
-        ],
-        "deleted": [
-            comment(author="[deleted]"),
-            comment(body="[deleted]"),
-            comment(body="[removed]"),
-        ],
-        "bot": [
-            comment(author="AutoModerator"),
-            comment(author="RemindMeBot"),
-            comment(author="some_bot"),
-        ],
-        "bad_time": [
-            comment(created_utc=value)
-            for value in ("x", "", 5, -5, True, 1e300, float("nan"), 10**12)
-        ],
-        "empty": [comment(body=""), comment(body=" \n\t")],
+        "broken_json": ['{"author": "a', comment() + " x", b"\xff\xfe"],
+        "missing_field": ["{}", "[1, 2]", comment(author=None), comment(body=None)],
+        "deleted": [comment(author="[deleted]"), comment(body="[removed]")],
+        "bot": [comment(author="AutoModerator"), comment(author="RemindMeBot")],
+        "bad_time": [comment(created_utc=value) for value in bad_times],
+        "empty": [comment(body=" \n\t")],
     }
     lines = [line for group in lost.values() for line in group]
     random.Random(0).shuffle(lines)
     rows, drops = read(dump(tmp_path, [comment(), "", *lines, "  ", comment(id=None)]))
-    assert (
-        rows["id"].isna().tolist() == [False, True]
-        and rows["text"].tolist() == ["why is it blue"] * 2
-    )
+    assert rows["id"].isna().tolist() == [False, True]
+    assert rows["text"].tolist() == ["why is it blue"] * 2
     assert drops == {reason: len(group) for reason, group in lost.items()}
 
 
@@ -199,17 +149,11 @@ def test_a_zstd_file_cut_between_two_lines_is_known_to_be_cut(tmp_path):
     ("body", "text"),
     [
         ("&gt; theirs\n\nmine\n\n &gt;&gt; deeper", "mine"),
-        ("a &amp;gt; b &amp;amp; c, &amp;#x200B;d", "a > b & c, d"),
         ("5 &lt; 6 &amp;&amp; 7 &gt; 3", "5 < 6 && 7 > 3"),
         ("so:\n\n    x = 1\n\n    print(x)\n\nrest", "so: rest"),
-        ("\tx = 1\n\nrest", "rest"),
-        ("a paragraph\n    goes on", "a paragraph goes on"),
         ("1. item\n\n    goes on\n\n    and on\n\nend\n\n    code", "1. item goes on and on end"),
         ("&gt;!he dies!&lt; is said\n&gt;!and!&lt; so", "he dies is said and so"),
-        ("&gt;!important they said\n\nno", "no"),
         ("&gt; theirs &gt;!hidden!&lt;\nmine", "mine"),
-        ("```\ncode\n```\nuse `f(x)`", "use @code"),
-        ("line one  \nline two", "line one line two"),
     ],
 )
 def test_markup_after_the_common_cleaning(tmp_path, body, text):
@@ -219,34 +163,20 @@ def test_markup_after_the_common_cleaning(tmp_path, body, text):
 
 def test_files_that_are_found(tmp_path):
     for name in ("RC_2015-07", "RC_2015-07.txt", "RS_2015-07", "cats_submissions"):
-        dump(tmp_path / "in", [comment()], name=name)
-    for name, suffix in (
-        ("RC_2015-08", ".zst"),
-        ("RS_2015-08", ".zst"),
-        ("cats_comments", ".zst"),
-        ("x", ".ndjson"),
-    ):
-        dump(tmp_path / "in", [comment()], name=name, suffix=suffix)
+        dump(tmp_path / "in", [comment()], name)
+    for name in ("RC_2015-08", "RS_2015-08", "cats_comments"):
+        dump(tmp_path / "in", [comment()], name, ".zst")
+    dump(tmp_path / "in", [comment()], "x", ".ndjson")
     names = [part.name for part in open_source("pushshift", str(tmp_path / "in"))]
     assert names == ["RC_2015-07", "RC_2015-08.zst", "cats_comments.zst", "x.ndjson"]
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5])
-def test_a_share_of_the_comments_is_drawn_by_their_ids(tmp_path, share):
+def test_a_share_of_the_comments_is_drawn_by_their_ids(tmp_path, share=0.1):
     lines = [comment(id=f"c{number}", body=f"comment {number}") for number in range(4000)]
     whole, _ = read(dump(tmp_path, lines))
     drawn_rows, drops = read(tmp_path, share=share)
-    assert drops == {"not_drawn": 4000 - len(drawn_rows)} and len(drawn_rows) == pytest.approx(
-        4000 * share, rel=0.15
-    )
+    assert drops == {"not_drawn": 4000 - len(drawn_rows)}
+    assert len(drawn_rows) == pytest.approx(4000 * share, rel=0.15)
     assert set(drawn_rows.text) < set(whole.text) and len(whole) == 4000
     reordered_rows, _ = read(dump(tmp_path / "in another order", lines[::-1]), share=share)
     assert sorted(reordered_rows.text) == sorted(drawn_rows.text)
-
-
-@pytest.mark.parametrize("share", [0.0, -0.1, 1.1])
-def test_a_share_is_above_0_and_1_at_most(tmp_path, share):
-    with pytest.raises(
-        ValueError, match="pushshift: share is .*: it must be above 0, and 1 at most"
-    ):
-        read(dump(tmp_path, [comment()]), share=share)

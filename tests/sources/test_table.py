@@ -1,15 +1,12 @@
 """Tables of any columns: formats, times, and what a broken row does."""
 
-import bz2
 import gzip
-import json
 import lzma
 import random
 import subprocess
 import sys
 import tracemalloc
 from collections import Counter
-from decimal import Decimal
 
 import pandas as pd
 import pyarrow as pa
@@ -19,54 +16,36 @@ from backports import zstd
 
 from helpers.core import paths
 from helpers.sources import COLUMNS, csv_and_json_lines, open_source, table
-from helpers.sources.table_columns import value_text
 from tests.factories import read_source as read
 from tests.factories import write_lines, write_table
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "csv.gz", "tsv", "jsonl", "ndjson.gz"])
+@pytest.mark.parametrize("suffix", ["parquet", "csv.gz", "tsv", "jsonl", "ndjson.gz"])
 def test_table_formats(tmp_path, suffix):
-    frame = pd.DataFrame(
-        {
-            "who": ["a", "", "b", "c", "AutoModerator"],
-            "when": [
-                "2020-01-01T00:00:00Z",
-                "2020-01-01",
-                "never",
-                "2020-01-01 01:00:00+01:00",
-                "2020-01-01",
-            ],
-            "sub": ["s", "s", "s", "s", "s"],
-            "body": ['line\none, "two"\té', "x", "x", "<script>", "x"],
-        }
-    )
+    rows = [
+        ("a", "2020-01-01T00:00:00Z", 'line\none, "two"\té'),
+        ("", "2020-01-01", "x"),
+        ("b", "never", "x"),
+        ("c", "2020-01-01 01:00:00+01:00", "<script>"),
+        ("AutoModerator", "2020-01-01", "x"),
+    ]
+    frame = pd.DataFrame(rows, columns=["who", "when", "body"]).assign(sub="s")
     path = tmp_path / f"posts.{suffix}"
-    if suffix == "parquet":
-        frame.to_parquet(path)
-    elif "json" in suffix:
-        frame.to_json(path, orient="records", lines=True)
+    if suffix == "tsv":
+        frame.to_csv(path, index=False, sep="\t")
     else:
-        frame.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
-    columns = {
-        "author": ["sub", "who"],
-        "time": "when",
-        "topic": "sub",
-        "text": "body",
-        "id": "who",
-    }
-    rows, drops = read("table", path, columns=columns | {"author": "who"})
+        write_table(path, frame)
+    columns = {"author": "who", "time": "when", "topic": "sub", "text": "body", "id": "who"}
+    rows, drops = read("table", path, columns=columns)
     assert rows[COLUMNS].values.tolist() == [
         ["a", 1577836800, "s", 'line\none, "two"\té'],
         ["c", 1577836800, "s", "<script>"],
     ]
     assert rows["id"].tolist() == ["a", "c"]
     assert drops == {"empty_author": 1, "bad_time": 1, "bot": 1}
-    assert read("table", path, columns=columns)[0]["author"].iloc[0] == "s/a"
-    assert read("table", path, columns=columns | {"topic": None})[0]["topic"].iloc[0] == "posts"
-    assert (
-        read("table", path, columns=columns | {"topic": [None, "sub"]})[0]["topic"].iloc[0]
-        == "posts/s"
-    )
+    several = {"author": ["sub", "who"], "topic": [None, "sub"]}
+    first = read("table", path, columns=columns | several)[0].iloc[0]
+    assert (first["author"], first["topic"]) == ("s/a", "posts/s")
 
 
 @pytest.mark.parametrize(
@@ -88,27 +67,8 @@ def test_table_times_are_utc_seconds(tmp_path, times):
     assert read("table", path)[0]["time"].tolist() == [1577836801] * 2
 
 
-def test_table_missing_column_lists_those_found(tmp_path):
-    (tmp_path / "posts.csv").write_text("who,when\na,1\n")
-    with pytest.raises(ValueError, match="no column 'author'.*'who', 'when'"):
-        open_source("table", str(tmp_path))
-    with pytest.raises(ValueError, match="texts.*did you mean 'text'"):
-        open_source("table", str(tmp_path), columns={"texts": "who"})
-
-
 HEAD, ROW = "author,time,topic,text\n", "a,1577836800,t,x\n"
 POST = {"author": "a", "time": 1577836800, "topic": "t", "text": "x"}
-
-
-def test_table_broken_csv(tmp_path):
-    (tmp_path / "not.parquet").write_bytes(b"PAR1 no")
-    (tmp_path / "long.csv").write_text(
-        HEAD + ROW + "\n" + "a,1577836800,t,x,too,many\n" + "a,few\n" + ROW
-    )
-    rows, drops = read("table", tmp_path / "long.csv")
-    assert len(rows) == 2 and drops == {"broken_row": 2}
-    with pytest.raises(ValueError, match="not.parquet"):
-        open_source("table", str(tmp_path / "not.parquet"))
 
 
 @pytest.mark.parametrize(
@@ -117,10 +77,6 @@ def test_table_broken_csv(tmp_path):
         (
             HEAD + ROW + 'b,1577836800,t,"two\nlines"\nb,1577836800,t,"open\n' + ROW * 3,
             "line 5 .* quote",
-        ),
-        (
-            HEAD + ROW + 'b,1577836800,t,"open\n' + ROW * 2000 + 'c,1577836800,t,"he, said"\n',
-            "line 3 .* quote",
         ),
         ('author,"time,topic,text\n' + ROW, "line 1 .* quote"),
     ],
@@ -135,17 +91,16 @@ def test_a_quote_that_is_not_closed_is_an_error_with_its_line(tmp_path, content,
 def test_the_lines_that_a_stray_quote_swallows_are_counted(tmp_path):
     path = tmp_path / "p.csv"
     swallowing = 'b,1577836800,t,"open\n' + ROW * 500 + 'c,1577836800,t,"he said"\n'
-    path.write_text(HEAD + swallowing + 'b,1577836800,t,"she said "hi" to me"\n' + ROW)
+    wrong = 'b,1577836800,t,"she said "hi" to me"\na,1577836800,t,x,too,many\na,few\n'
+    path.write_text(HEAD + swallowing + wrong + ROW)
     rows, drops = read("table", path)
-    assert rows["author"].tolist() == ["a"] and drops == {"broken_row": 503}
+    assert rows["author"].tolist() == ["a"] and drops == {"broken_row": 505}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
-    path, text = (
-        tmp_path / "p.csv",
-        f'one{end}{end}two, "three"\0' + "long " * (10**7 if end == "\n" else 100),
-    )  # 50 MB
+    path = tmp_path / "p.csv"
+    text = f'one{end}{end}two, "three"\0' + "long " * 10**6  # 5 MB
     quoted = text.replace('"', '""')
     content = f'\ufefftext,author,topic,time{end}"{quoted}",a,t,1577836800{end}x,b,t,1577836800'
     path.write_bytes(content.encode())
@@ -154,26 +109,18 @@ def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
     assert rows["text"].tolist() == [text.replace(end, "\n"), "x"]
 
 
-@pytest.mark.parametrize("name", ["p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz"])
+@pytest.mark.parametrize("name", ["p.csv", "p.jsonl.gz"])
 def test_letters_of_another_encoding_are_kept_apart_and_counted(tmp_path, name):
     names = [b"J\xf6rg", b"J\xe4rg", b"J\xfcrg", "J\u00f6rg".encode(), b"J\x81rg", b"J\x8drg"]
     line = b'{"author": "%s", "time": 1577836800, "topic": "\xc3\xa9", "text": "\x93x\x94"}\n'
     if "csv" in name:
-        data = HEAD.encode() + b"".join(
-            b"%s,1577836800,\xc3\xa9,\x93x\x94\n" % author for author in names
-        )
+        line = b"%s,1577836800,\xc3\xa9,\x93x\x94\n"
+        data = HEAD.encode() + b"".join(line % author for author in names)
     else:
-        data = b"".join(line % author for author in names)
-    (tmp_path / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith("gz") else data)
+        data = gzip.compress(b"".join(line % author for author in names))
+    (tmp_path / name).write_bytes(data)
     rows, drops = read("table", tmp_path)
-    assert rows["author"].tolist() == [
-        "J\u00f6rg",
-        "J\u00e4rg",
-        "J\u00fcrg",
-        "J\u00f6rg",
-        "J%x81rg",
-        "J%x8drg",
-    ]
+    assert rows["author"].tolist() == ["Jörg", "Järg", "Jürg", "Jörg", "J%x81rg", "J%x8drg"]
     assert set(rows["topic"]) == {"\u00e9"} and set(rows["text"]) == {"\u201cx\u201d"}
     assert drops == {"note_cp1252": 6}
 
@@ -181,68 +128,36 @@ def test_letters_of_another_encoding_are_kept_apart_and_counted(tmp_path, name):
 GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("p.csv", b"", "p.csv is empty or cut: it holds no first line with the names of columns"),
-        ("p.csv", b"\n\n", "p.csv is empty"),
-        ("p.csv.gz", gzip.compress(b"", mtime=0), "p.csv.gz is empty"),
-        ("p.jsonl", b"", "p.jsonl is empty"),
-        ("p.jsonl", b"null\n[1]\n", "p.jsonl is empty or cut: it holds no JSON object"),
-        ("p.csv", (HEAD + ROW).encode("utf-16-le"), "p.csv is no text, or UTF-16 without a mark"),
-        (
-            "p.csv",
-            (HEAD + ROW).encode("utf-16") + b"\0\xd8a\0",
-            "p.csv: 'utf-16-le' codec can't decode",
-        ),
-        ("p.csv", gzip.compress(ROW.encode(), mtime=0), "p.csv holds .gz, .* rename it"),
-        (
-            "p.csv",
-            b"PK\x03\x04 a sheet",
-            "p.csv holds .zip, .* CSV UTF-8",
-        ),
-        (
-            "p.csv",
-            b"\xd0\xcf\x11\xe0\xa1\0\0 a sheet",
-            "p.csv holds .xls, .* CSV UTF-8",
-        ),
-        ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz holds no packed file"),
-        ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz holds no packed file"),
-        (
-            "p.csv",
-            ("author," + HEAD + "a," + ROW).encode(),
-            "p.csv has the column 'author' 2 times",
-        ),
-    ],
-)
+EMPTY = "is empty or cut: it holds no"
+UNREADABLE = [
+    ("p.csv", b"", f"p.csv {EMPTY} first line with the names of columns"),
+    ("p.jsonl", b"null\n[1]\n", f"p.jsonl {EMPTY} JSON object"),
+    ("p.csv", f"{HEAD}{ROW}".encode("utf-16") + b"\0\xd8a\0", "p.csv: 'utf-16-le' codec can't"),
+    ("p.csv", b"\xd0\xcf\x11\xe0\xa1\0\0 a sheet", "p.csv holds .xls, .* CSV UTF-8"),
+    ("p.csv.gz", f"{HEAD}{ROW}".encode(), "p.csv.gz holds no packed file"),
+    ("p.csv", f"author,{HEAD}a,{ROW}".encode(), "p.csv has the column 'author' 2 times"),
+    ("p.jsonl", b'[\n  {\n    "author": "a"\n  }\n]\n', "a line of its own.*data.md"),
+    ("p.json", GOOD.encode(), "p.json is none of .*write one JSON object a line into a .jsonl"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), UNREADABLE)
 def test_files_that_cannot_be_read_say_why(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    for location in (tmp_path, tmp_path / name):
-        with pytest.raises(ValueError, match=message) as error:
-            open_source("table", str(location))
-        assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match=message) as error:
+        open_source("table", str(tmp_path / name))
+    assert "\n" not in str(error.value)
 
 
 def test_a_cut_csv_gives_what_is_whole(tmp_path):
     texts = [random.Random(number).randbytes(50).hex() for number in range(5000)]
     data = HEAD + "".join(f'a,1577836800,t,"{text}\n{text}"\n' for text in texts)
-    for cut in (5, 300, 3001, 90_000):
+    for cut in (5, 3001, 90_000):
         (tmp_path / "p.csv.gz").write_bytes(gzip.compress(data.encode(), mtime=0)[:-cut])
         rows, drops = read("table", tmp_path)
-        assert drops == {"truncated_file": 1} and rows["text"].tolist() == [
-            f"{t}\n{t}" for t in texts[: len(rows)]
-        ]
+        assert drops == {"truncated_file": 1}
+        assert rows["text"].tolist() == [f"{text}\n{text}" for text in texts[: len(rows)]]
         assert len(rows) > 5000 - cut / 40
-
-
-def test_decimals_and_dictionaries_of_parquet_are_names(tmp_path):
-    columns = {"author": pa.array([Decimal(12), Decimal(2**62 + 1)], pa.decimal128(20, 0))}
-    columns["topic"] = pa.array(["t", "t"]).dictionary_encode()
-    columns |= {"time": pa.array([Decimal(1577836800)] * 2), "text": ["x", "y"]}
-    pa.parquet.write_table(pa.table(columns), tmp_path / "p.parquet")
-    rows, drops = read("table", tmp_path)
-    assert rows["author"].tolist() == ["12", "4611686018427387905"] and not drops
-    assert rows["topic"].tolist() == ["t", "t"]
 
 
 def test_parquet_that_cannot_be_read_says_why(tmp_path):
@@ -284,7 +199,7 @@ def test_a_table_without_time(tmp_path):
     assert drops == {"empty_text": 1}
 
 
-PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress}
+PACK = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd.compress}
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
@@ -292,10 +207,7 @@ PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst"
     ("authors", "names"),
     [
         ([10.0, 11.5, None, -3.0], ["10", "11.5", "-3"]),
-        ([10.0, float("nan"), 2.0**50, 7.0], ["10", "1125899906842624", "7"]),
         (pd.array([10, None, 2**62 + 1, 7], "Int64"), ["10", "4611686018427387905", "7"]),
-        ([10, 0, 2**62 + 1, 7], ["10", "0", "4611686018427387905", "7"]),
-        ([True, False, None, True], ["True", "False", "True"]),
         (["10.0", "10", "1.0.0", "v1.0"], ["10", "10", "1.0.0", "v1.0"]),
         (["2", "2.000", "3.00", "3"], ["2", "2.000", "3.00", "3"]),  # a German thousand
         (pd.Categorical([10.0, 10.0, 12.0, 12.0]), ["10", "10", "12", "12"]),
@@ -325,13 +237,6 @@ def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, monkeypatch, end
     assert n_rows >= 2 and drops["truncated_file"] and peak < 1 << 25  # xz: a window of 8 MB
 
 
-def test_rows_within_a_row_of_another_width_are_counted(tmp_path):
-    path = tmp_path / "p.csv"
-    path.write_text(HEAD + 'b,1577836800,"open\n' + ROW * 18 + 'c,1577836800,t,5"\n' + ROW)
-    frame, drops = read("table", path)
-    assert len(frame) == 1 and drops == {"broken_row": 20}
-
-
 QUOTES = ['"open', '"hi" - really?', '"', 'say "hi"', '""x', '"a "b" c"', "no", 'or 5"']
 
 
@@ -357,7 +262,6 @@ def test_quotes_between_tabs_are_those_that_their_writer_meant(tmp_path, writer,
     [
         (r"hi all\ndoes it\twork?\n\"yes\"", 'hi all\ndoes it\twork?\n"yes"'),
         (r"C:\\new\\table and \\n", r"C:\new\table and \n"),
-        (r"a regular expression, \d+\n", r"a regular expression, \d+\n"),
     ],
 )
 def test_escapes_of_mysql_are_what_they_stand_for(tmp_path, written, text):
@@ -368,27 +272,10 @@ def test_escapes_of_mysql_are_what_they_stand_for(tmp_path, written, text):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "one, two\nthree, four, five\nsix\n\nseven, eight\nnine",
-        "read.csv(a, b, c, d)\nx\ny, z\nw\nv",
-        "dear all,\n\nplease, if you can, bring tea, coffee\nand more\n\nyours,\nj",
-    ],
-)
-def test_a_post_of_many_lines_is_not_noted(tmp_path, text):
-    frame = pd.DataFrame({"author": ["a"], "time": 1577836800, "topic": "t", "text": text})
-    frame.to_csv(tmp_path / "p.csv", index=False)
-    rows, drops = read("table", tmp_path)
-    assert rows["text"].tolist() == [text] and not drops
-
-
-@pytest.mark.parametrize(
     ("name", "header", "author"),
     [
         ("p.csv", HEAD, "1.23450E+17"),
-        ("p.csv", HEAD, "1e+17"),
         ("p.csv", HEAD, "123456789012345680.0"),
-        ("p.csv", HEAD.replace(",", ";"), "1,2345E+17"),
         ("p.jsonl", "", "1.2345678901234568e17"),
         ("p.parquet", "", 123456789012345680.0),
     ],
@@ -404,9 +291,8 @@ def test_rounded_ids_are_no_names(tmp_path, name, header, author):
     else:
         row = ROW.replace(",", header[6])
         path.write_text(header + "".join(author + row[1:] for author in names))
-    with pytest.raises(
-        ValueError, match=r"column 'author' holds ids that were rounded, such as '1.*as text"
-    ):
+    words = r"column 'author' holds ids that were rounded, such as '1.*as text"
+    with pytest.raises(ValueError, match=words):
         read("table", path)
 
 
@@ -417,18 +303,14 @@ def test_a_few_rounded_ids_are_dropped_and_counted(tmp_path):
     assert len(rows) == 99 and drops == {"rounded_author": 1}
 
 
-@pytest.mark.parametrize("digits", [16, 18, 19])
+@pytest.mark.parametrize("digits", [16, 19])
 def test_ids_of_fifteen_digits_and_zeros_are_refused(tmp_path, digits):
     path = tmp_path / "p.csv"
     rng = random.Random(0)
-    ids = [rng.randrange(10 ** (digits - 1), 10**digits) for _ in range(60)]
+    rounding = 10 ** (digits - 15)
+    ids = [rng.randrange(10 ** (digits - 1), 10**digits) // rounding * rounding for _ in range(60)]
     path.write_text(HEAD + "".join(f"{number}{ROW[1:]}" for number in ids))
-    assert len(set(read("table", path)[0]["author"])) == 60
-    ids = [number // 10 ** (digits - 15) * 10 ** (digits - 15) for number in ids]
-    path.write_text(HEAD + "".join(f"{number}{ROW[1:]}" for number in ids))
-    with pytest.raises(
-        ValueError, match="'author' holds ids that were rounded, such as '1.*000|00"
-    ):
+    with pytest.raises(ValueError, match="'author' holds ids that were rounded"):
         read("table", path)
 
 
@@ -449,7 +331,7 @@ def test_ids_that_were_floats_are_refused(tmp_path, kind):
         write_table(path, pd.DataFrame({**POST, "author": ids}))
         return read("table", path)[0]["author"].tolist()
 
-    for seed in range(20):
+    for seed in range(6):
         rng = random.Random(seed)
         ids = [rng.randrange(10**17, 2 * 10**18) for _ in range(40)]
         assert read_ids(ids) == list(map(str, ids))
@@ -460,7 +342,7 @@ def test_ids_that_were_floats_are_refused(tmp_path, kind):
         assert read_ids(ids) == list(map(str, ids))
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("columns", [{}, {"topic": ["topic", "room"]}])
 def test_a_post_without_a_topic_is_kept(tmp_path, kind, columns):
     topics = ["t", "", None, "  "]
@@ -474,10 +356,16 @@ def test_a_post_without_a_topic_is_kept(tmp_path, kind, columns):
         assert drops == {"note_empty_topic": 3}
 
 
-@pytest.mark.parametrize("name", ["p.csv", "p.tsv"])
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("first_line", ["", "\n", "sep={}\n", '"sep={}"\r\n'])
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(
+    "name, delimiter, first_line, encoding",
+    [
+        ("p.csv", ",", "", "utf-8-sig"),
+        ("p.csv", ";", "sep={}\n", "utf-8-sig"),
+        ("p.csv", "\t", '"sep={}"\r\n', "utf-16"),
+        ("p.tsv", ",", "\n", "utf-8-sig"),
+        ("p.tsv", "|", "", "utf-16"),
+    ],
+)
 def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_line, encoding):
     path = tmp_path / name
     content = first_line.format(delimiter) + '"author, the"{0}time{0}topic{0}text\n'
@@ -492,40 +380,15 @@ def test_the_delimiter_is_that_of_the_header(tmp_path, name, delimiter, first_li
     assert read("table", path, columns=columns)[1] == {"broken_row": 1}
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("p.jsonl", '[\n  {\n    "author": "a"\n  }\n]\n', "a line of its own.*data.md"),
-        ("p.jsonl", f"[{GOOD.strip()}]", "a line of its own: write one JSON object a line"),
-        ("p.json", GOOD, "p.json is none of .*write one JSON object a line into a .jsonl"),
-        ("p.txt", HEAD + ROW, "p.txt is none of .*rename it if its lines are"),
-        (
-            "p.xlsx",
-            "PK",
-            "p.xlsx is a spreadsheet or a document of an office program: save its posts as CSV",
-        ),
-    ],
-)
-def test_files_of_other_kinds_say_what_would_do(tmp_path, name, content, message):
-    (tmp_path / name).write_text(content)
-    with pytest.raises(ValueError, match=message):
-        open_source("table", str(tmp_path / name))
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(ValueError, match="folder holds no file that ends in .parquet, .csv"):
-        open_source("table", str(tmp_path / "folder"))
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize(
     ("reason", "column", "values"),
     [
         ("marked_bot", "is_bot", [True, False, True]),
-        ("marked_bot", "author.isBot", ["yes", "no", "1"]),
         ("marked_bot", "Bot", [1.0, 0.03, 1.0]),  # a score is no truth
         ("marked_bot", "bot_id", ["B012", "", "B013"]),
         ("marked_bot", "via_bot", ["@gif", None, "@pic"]),
         ("repost", "forwarded_from", ["Ann", None, "Bo"]),
-        ("repost", "reblog.id", ["11", "", "12"]),
         ("repost", "isRetweet", [True, False, True]),
     ],
 )
@@ -533,12 +396,6 @@ def test_posts_that_a_column_marks_are_dropped(tmp_path, ending, reason, column,
     frame = pd.DataFrame({**POST, "author": ["x", "y", "z"], column: values})
     rows, drops = read("table", write_table(tmp_path / f"p.{ending}", frame))
     assert rows["author"].tolist() == ["y"] and drops == {reason: 2}
-
-
-def test_an_object_of_json_marks_a_post(tmp_path):
-    posts = [{**POST, "reblog": {"id": 1}}, {**POST, "author": "y", "reblog": None}]
-    rows, drops = read("table", write_lines(tmp_path / "p.jsonl", posts))
-    assert rows["author"].tolist() == ["y"] and drops == {"repost": 1}
 
 
 def test_a_post_that_only_passes_on_another_is_a_repost(tmp_path):
@@ -556,12 +413,13 @@ def test_marked_up_texts_of_telegram_are_joined(tmp_path):
         [],
         [{"type": "bold"}, 5],
         {"text": "no list"},
+        ["mine ", {"type": "blockquote", "text": "theirs"}],
     ]
     records = [{"from_id": "user1", "date_unixtime": "1577836800", "text": text} for text in texts]
     path = write_lines(tmp_path / "p.jsonl", records)
     columns = {"author": "from_id", "time": "date_unixtime", "topic": None}
     rows, drops = read("table", path, columns=columns)
-    assert rows["text"].tolist() == ["see this, a.example", "plain", "@half ?"]
+    assert rows["text"].tolist() == ["see this, a.example", "plain", "@half ?", "mine "]
     assert drops == {"empty_text": 3}
 
 
@@ -570,8 +428,6 @@ def test_marked_up_texts_of_telegram_are_joined(tmp_path):
     [
         ("13/02/2024, 10:00 -", "%d/%m/%Y, %H:%M"),
         ("\u200e[13.02.24, 10:00:00]", "%d.%m.%y, %H:%M:%S"),
-        ("2/13/24, 10:00\u202fAM -", "%m/%d/%y, %I:%M %p"),
-        ("2024. 02. 13. 10:00 -", "%Y. %m. %d. %H:%M"),
     ],
 )
 def test_the_lines_of_the_docs_read_chats_of_whatsapp(tmp_path, date, date_format):
@@ -611,24 +467,10 @@ def test_the_lines_of_the_docs_tell_the_authors_of_lists(tmp_path):
     assert posts.name.tolist() == "Ann Bob Cy Dan Eve".split(), "names to mask"
 
 
-def test_a_quote_of_telegram_is_nobody_s_own_word():
-    pieces = ["mine ", {"type": "blockquote", "text": "theirs"}, {"type": "bold", "text": "too"}]
-    assert value_text(pieces) == "mine too"
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_missing_name_is_one_of_the_values_of_a_column(tmp_path, suffix):
-    path = tmp_path / f"posts.{suffix}"
-    getattr(pd.DataFrame({"side": ["one", None, "two"], "n": 1}), f"to_{suffix}")(path, index=False)
-    assert table.author_names(path, "side") == ["", "one", "two"]
-
-
 def test_names_of_mails_are_decoded(tmp_path):
     path = tmp_path / "posts.csv"
-    path.write_text(
-        "author,time,topic,text\n=?utf-8?q?J=C3=B6rg?=,2020-01-01,t,one\nB,2020-01-01,t,o\n"
-    )
-    assert read("table", path)[0]["author"].tolist() == ["Jörg", "B"]
+    path.write_text(f"{HEAD}=?utf-8?q?J=C3=B6rg?=,2020-01-01,t,one\n")
+    assert read("table", path)[0]["author"].tolist() == ["Jörg"]
 
 
 def test_notices_of_chat_programs_are_dropped_and_counted(tmp_path):
@@ -640,10 +482,8 @@ def test_notices_of_chat_programs_are_dropped_and_counted(tmp_path):
 
 def test_a_mark_may_begin_anywhere_in_json_lines(tmp_path):
     post = {"author": "ann", "time": 1577836800, "topic": "t", "text": "x"}
-    marked = post | {"forwarded_from": "Bo"}
+    marked = [post | {"forwarded_from": "Bo"}, post | {"reblog": {"id": 1}}]
     by_program = post | {"via_bot": "@quiz"}
-    rows = [post] * 1500 + [marked, by_program]
-    path = tmp_path / "p.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write_lines(tmp_path / "p.jsonl", [post] * 1500 + [*marked, by_program])
     kept, drops = read("table", path)
-    assert len(kept) == 1500 and drops == {"repost": 1, "marked_bot": 1}
+    assert len(kept) == 1500 and drops == {"repost": 2, "marked_bot": 1}

@@ -1,14 +1,12 @@
 """The split by given pairs, against a loop over pairs; what it promises, and what it cannot."""
 
-import random
-
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from helpers.splits import PairSplit
 from helpers.splits.assignment import make_split
+from tests.splits.test_by_author import pairs
 
 SPLITS = PairSplit.splits
 
@@ -16,18 +14,7 @@ SPLITS = PairSplit.splits
 @pytest.fixture
 def posts(tmp_path):
     """60 pairs of texts by 100 authors; an author may have several pairs."""
-    rng = random.Random(3)
-    rows = []
-    for pair in range(60):
-        for side in "ab":
-            author = f"a{rng.randrange(100):03d}"
-            rows.append((author, f"text {pair} {side}", f"it's/{pair}/{side}"))
-    rows.sort()
-    author, text, ids = map(list, zip(*rows))
-    seconds = pa.array([0] * len(rows), pa.timestamp("s", "UTC"))
-    columns = {"author": author, "time": seconds, "topic": ["x"] * len(rows), "text": text}
-    pq.write_table(pa.table(columns | {"id": ids}), tmp_path / "pairs.parquet")
-    return tmp_path / "pairs.parquet"
+    return pairs(tmp_path)
 
 
 def authors_of_pairs(path):
@@ -72,16 +59,3 @@ def test_a_text_of_several_pairs_stays_in_those_of_test(tmp_path, posts):
     names = pq.read_table(tmp_path / "out/test.parquet")["id"].to_pylist()
     assert len(names) == 2 * len({name.rsplit("/", 1)[0] for name in names})
     assert authors_of_pairs(tmp_path / "out/test.parquet").items() <= people.items()
-
-
-def test_posts_without_pairs_are_refused(tmp_path, posts, write_posts):
-    table = pq.read_table(posts)
-    ids = ["message-7", *table["id"].to_pylist()[1:]]
-    one_without = tmp_path / "one.parquet"
-    pq.write_table(table.set_column(4, "id", [ids]), one_without)
-    without = write_posts([("a", 1, "x", "no pair"), ("b", 2, "x", "none either")])
-    for path in (one_without, without):
-        with pytest.raises(ValueError, match="a post belongs to no given pair"):
-            make_split(path, tmp_path / "out", PairSplit())
-    with pytest.raises(ValueError, match="leave something for training"):
-        PairSplit.of({"test": 0.5, "dev": 0.5})

@@ -13,17 +13,13 @@ from helpers.splits.assignment import make_split
 from helpers.splits.audit import AuditError, audit_split
 from tests.factories import posts_table
 from tests.factories import read_posts as load
+from tests.splits.test_by_time import counted
 
-WORDS = [
-    "ship wave salt sail mast",
-    "court judge plea case law",
-    "cod eel carp pike bass",
-    "oak elm ash pine fir",
-    "iron tin lead zinc gold",
-    "bread milk egg flour salt",
-    "king queen pawn rook mate",
-    "rain wind snow hail fog",
-]
+WORDS = (
+    "ship wave salt sail mast|court judge plea case law|cod eel carp pike bass|"
+    "oak elm ash pine fir|iron tin lead zinc gold|bread milk egg flour salt|"
+    "king queen pawn rook mate|rain wind snow hail fog"
+).split("|")
 TOPICS = 16  # topics n and n + 8 say the same under two names
 RULES = {"author_share": 0.4, "topic_share": 0.5, "train_share": 0.5}
 
@@ -51,8 +47,9 @@ def number(topic):
     return int(topic.split("/")[0].split()[1])
 
 
-def used_and_unused(report):
-    return sum(each["posts"] for each in report["splits"].values()) + sum(report["unused"].values())
+def most_frequent_first(values):
+    counts = Counter(values)
+    return sorted(counts, key=lambda value: (-counts[value], value))
 
 
 class TestByTopics:
@@ -67,53 +64,40 @@ class TestByTopics:
         topics = {name: {row[2] for row in each} for name, each in made.items()}
         assert sum(map(len, authors.values())) == len(set().union(*authors.values()))
         for name, each in made.items():
-            assert list(report["splits"][name].values()) == [
-                len(each),
-                len(authors[name]),
-                len(topics[name]),
-            ]
-            assert each == sorted(each)
+            sizes = [len(each), len(authors[name]), len(topics[name])]
+            assert list(report["splits"][name].values()) == sizes and each == sorted(each)
         assert min(Counter(row[0] for row in made["train"]).values()) >= 2
         assert topics["test_in"] <= topics["train"]
-        assert used_and_unused(report) == len(rows)
-        by_author = sorted(
-            authors["train"] | {row[0] for row in rows},
-            key=lambda author: (-sum(row[0] == author for row in rows), author),
-        )
+        assert counted(report) == len(rows)
+        by_author = most_frequent_first(row[0] for row in rows)
         assert authors["train"] <= set(by_author[: round(0.4 * len(by_author))])
         assert not topics["train"] & topics["test_cross"]
         allowed = topics["train"]
         if kind == "cross_topic":
-            by_topic = sorted(
-                {row[2] for row in rows}, key=lambda t: (-sum(row[2] == t for row in rows), t)
-            )
-            allowed = set(by_topic[: TOPICS // 2])
+            allowed = set(most_frequent_first(row[2] for row in rows)[: TOPICS // 2])
             assert topics["train"] <= allowed
         # every document of a training author in a candidate topic trains; every other of a
         # cross-topic author asks
-        assert made["train"] == [
-            row for row in rows if row[0] in authors["train"] and row[2] in allowed
-        ]
+        trains = [row for row in rows if row[0] in authors["train"] and row[2] in allowed]
+        assert made["train"] == trains
         if kind == "cross_topic":
-            assert made["test_cross"] == [
-                row for row in rows if row[0] in authors["test_cross"] and row[2] not in allowed
-            ]
+            asking = [row for row in rows if row[0] in authors["test_cross"]]
+            assert made["test_cross"] == [row for row in asking if row[2] not in allowed]
 
     def test_training_authors_may_keep_their_most_frequent_topics_only(self, tmp_path, write_posts):
         path = write_posts(documents())
         most = 2
-        whole, report = (
-            by_topics(path, tmp_path / str(k), author_topics=k, **RULES) for k in (0, most)
-        )
+        by_topics(path, tmp_path / "0", **RULES)
+        report = by_topics(path, tmp_path / str(most), author_topics=most, **RULES)
         made = {k: load(tmp_path / str(k) / "train.parquet") for k in (0, most)}
         wanted = []
         for author in sorted({row[0] for row in made[0]}):
-            counts = Counter(row[2] for row in made[0] if row[0] == author)
-            kept = sorted(counts, key=lambda topic: (-counts[topic], topic))[:most]
-            if sum(counts[topic] for topic in kept) >= 2:
-                wanted += [row for row in made[0] if row[0] == author and row[2] in kept]
+            own = [row for row in made[0] if row[0] == author]
+            kept = most_frequent_first(row[2] for row in own)[:most]
+            own = [row for row in own if row[2] in kept]
+            if len(own) >= 2:
+                wanted += own
         assert made[most] == wanted and 0 < len(wanted) < len(made[0])
-        assert used_and_unused(report) == used_and_unused(whole)
         assert report["unused"]["rarer_topics_of_train_authors"] > 0
         for name in ("test_cross", "dev"):
             assert load(tmp_path / f"{most}/{name}.parquet") == load(tmp_path / f"0/{name}.parquet")
@@ -125,41 +109,23 @@ class TestByTopics:
         path = write_posts(documents())
         cross = by_topics(path, tmp_path / "cross", **RULES)
         aware = by_topics(path, tmp_path / "aware", kind="leak_aware", **RULES)
-        faced = {
-            name: {number(row[2]) % 8 for row in load(tmp_path / name / "train.parquet")}
-            & {number(row[2]) % 8 for row in load(tmp_path / name / "test_cross.parquet")}
-            for name in ("cross", "aware")
-        }
+        faced = {}
+        for name in ("cross", "aware"):
+            made = files(tmp_path / name, ["train", "test_cross"])
+            subjects = [{number(row[2]) % 8 for row in rows} for rows in made.values()]
+            faced[name] = subjects[0] & subjects[1]
         assert faced["cross"] and not faced["aware"]
-        assert (
-            cross["similarity_max"] > 0.9
-            and aware["similarity_max"] <= aware["settings"]["similarity"]
-        )
+        assert cross["similarity_max"] > 0.9
+        assert aware["similarity_max"] <= aware["settings"]["similarity"]
         assert number(cross["most_similar"][0]) % 8 == number(cross["most_similar"][1]) % 8
 
     def test_sizes_are_those_of_the_paper(self, tmp_path, write_posts):
         """An eighth of train in each of the others, give or take an author, if there are enough."""
-        report = by_topics(
-            write_posts(documents(authors=250)), tmp_path / "out", author_share=0.3, topic_share=0.5
-        )
+        path = write_posts(documents(authors=250))
+        report = by_topics(path, tmp_path / "out", author_share=0.3, topic_share=0.5)
+        posts = {name: sizes["posts"] for name, sizes in report["splits"].items()}
         for name in ("test_cross", "test_in", "dev"):
-            assert report["splits"][name]["posts"] == pytest.approx(
-                report["splits"]["train"]["posts"] / 8, abs=29
-            )
-
-    @pytest.mark.parametrize(
-        "changes, message",
-        [
-            ({"topic_share": 0.99}, "leaves none for the cross-topic test"),
-            ({"min_documents": 99}, "nothing is left for"),
-            ({"files": {"dev": "x"}}, "must name those of test_cross and dev"),
-            ({"kind": "leak_aware", "topic_share": 0.06, "similarity": 0.3}, "or similarity"),
-        ],
-    )
-    def test_what_cannot_be_split_is_refused(self, tmp_path, write_posts, changes, message):
-        with pytest.raises(ValueError, match=message):
-            by_topics(write_posts(documents()), tmp_path / "out", **RULES | changes)
-        assert not (tmp_path / "out/split.json").exists()
+            assert posts[name] == pytest.approx(posts["train"] / 8, abs=29)
 
 
 def test_given_files_are_test_and_dev_and_their_topics_train_nobody(tmp_path):
@@ -184,7 +150,7 @@ def test_given_files_are_test_and_dev_and_their_topics_train_nobody(tmp_path):
     rule |= {"author_share": 1, "train_share": 1, "topic_share": 1}
     report = by_topics(tmp_path / "pan.parquet", tmp_path / "out", **rule)
     made = files(tmp_path / "out", report["splits"])
-    assert list(made) == ["train", "test_cross", "dev"] and used_and_unused(report) == len(rows)
+    assert list(made) == ["train", "test_cross", "dev"] and counted(report) == len(rows)
     test = [row for row in rows if row[4].startswith("2021/")]
     tested = {row[0] for row in test}
     dev = [row for row in rows if row[4].startswith("2020/") and row[0] not in tested]

@@ -104,7 +104,7 @@ MAX_NOTICE_CHARS = 300
 NOTICE = re.compile(
     r".{1,200}\.\w{2,5} \((?:file attached|datei angehängt|archivo adjunto|arquivo anexado"
     r"|fichier joint|file allegato|bestand bijgevoegd)\)"
-    r"|started a call that lasted .{1,30}"
+    r"|started a call that lasted [\w ]{1,30}\."
 )
 # the host of an address: "@example.org", " at example.org"
 HOST = re.compile(r"(?<=\S)(?:@|\sat\s+(?=\S+\.)).*", re.S)

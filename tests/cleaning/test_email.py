@@ -164,6 +164,7 @@ APPENDED = [
     "Отправлено с iPhone",
     "iPhoneから送信",
     "发自我的 iPhone",
+    "Sent from my iPhone\n\nOn Mon, May 3, 2016 at 10:12 AM Bob <b@x.org> wrote:\n> I am Bob.",
 ]
 
 

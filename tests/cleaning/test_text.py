@@ -94,6 +94,7 @@ def test_numbers_that_begin_with_0_are_masked_where_they_are_of_telephones(numbe
         "<Me\u0301dias omis>",
         "Se eliminó este mensaje",
         "Started a thread.",
+        "Started a call that lasted 12 minutes.",
         "\u200eIMG-20240213-WA0001.jpg (file attached)",
     ],
 )

@@ -16,6 +16,11 @@ from tests.factories import write_demo_csv
 sys.path.append(str(ROOT / "benchmarks"))
 
 
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+
+
 @pytest.fixture(scope="session")
 def encoder():
     return AuthorEncoder.load("open-small")

@@ -18,11 +18,6 @@ from helpers.core import paths
 from tests.factories import write_demo_csv
 
 
-@pytest.fixture(autouse=True)
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-
-
 def test_encode(invented, tmp_path, capsys):
     assert main(["encode", str(invented), str(tmp_path / "out.parquet")]) == 0
     frame = pd.read_parquet(tmp_path / "out.parquet")

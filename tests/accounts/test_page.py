@@ -22,17 +22,6 @@ from helpers.accounts.samples import texts_of
 HOSTILE = '<script>alert("x")</script>'
 
 
-@pytest.fixture(autouse=True)
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-
-
-def visible(page):
-    """The words of a page, without tags, style and script."""
-    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
-
-
 def test_every_number_of_a_pair_is_that_of_the_tables(answer, record):
     page = visible(render(record))
     shown = answer_page.shown_pairs(answer)

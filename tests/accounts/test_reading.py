@@ -20,12 +20,7 @@ from helpers.accounts.samples import (
 from helpers.core.paths import Run
 from helpers.corpus.collection import parts_folder
 from helpers.sources.table import author_names
-from tests.accounts.subsets import subset_of_accounts
-
-
-@pytest.fixture(autouse=True)
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+from tests.accounts.shared import subset_of_accounts
 
 
 def written(path, authors=6, posts=12, **columns):

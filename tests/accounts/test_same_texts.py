@@ -17,11 +17,6 @@ from tests.factories import write_demo_csv
 HOSTILE = "<b>copy\u202ecat"
 
 
-@pytest.fixture(autouse=True)
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-
-
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
     """Posts of 34 accounts as a table."""
@@ -44,11 +39,6 @@ def copied(original, tmp_path):
 def names_of(pairs, path):
     names = {decisions.pseudonym_of(name): name for name in pd.read_csv(path).nick}
     return [{names[pair.account_a], names[pair.account_b]} for pair in pairs.itertuples()]
-
-
-def visible(page):
-    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
 def test_mine_names_pairs_before_any_number(copied, original, capsys, tmp_path):

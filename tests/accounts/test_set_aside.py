@@ -25,11 +25,6 @@ REASONS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-
-
 @pytest.fixture(scope="module")
 def odd_accounts(tmp_path_factory):
     """A file of COMPARED invented accounts, those of REASONS, and one that is nobody."""
@@ -51,11 +46,6 @@ def odd_accounts(tmp_path_factory):
     ]
     pd.concat([frame, *parts]).to_csv(path, index=False)
     return path
-
-
-def visible(page):
-    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
 def test_mine_has_a_row_for_every_account_and_says_who_is_set_aside(odd_accounts, capsys):

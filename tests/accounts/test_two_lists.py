@@ -22,7 +22,7 @@ from helpers.core.paths import Run
 from helpers.evaluation.matching import as_pairs
 from helpers.evaluation.scores import as_rows
 from helpers.sources import COLUMNS, open_source
-from tests.accounts.subsets import subset_of_accounts
+from tests.accounts.shared import subset_of_accounts
 from tests.oracles import slow_candidates
 
 ONLY_A = range(0, 30)  # numbers of invented accounts

@@ -15,7 +15,7 @@ from helpers.accounts.scoring import ScoringConfig
 from helpers.core.artifacts import read_json, write_json
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.evaluation.calibration import Calibration
-from tests.accounts.test_gallery import Words
+from helpers.tokens.tokenizer import Tokenizer
 
 POSTS = [["The first post here.", "And a second one, quite short :)"], ["another account's post"]]
 
@@ -91,6 +91,18 @@ def test_damage_and_what_an_earlier_version_saved_are_refused(tmp_path):
     (copied / "weights.safetensors").write_bytes(content)
     with pytest.raises(ValueError, match="damaged"):
         AuthorEncoder.load(copied)
+
+
+class Words(Tokenizer):
+    """A tokenizer whose tokens are numbers."""
+
+    vocabulary, fingerprint, kind, model = 300, "words", "numbers", b""
+
+    def decode(self, ids):
+        return " ".join(f"w{int(number)}" for number in ids)
+
+    def piece(self, token):
+        return "w"
 
 
 def test_a_fit_of_own_stores_gives_all_uses(make_store, monkeypatch):

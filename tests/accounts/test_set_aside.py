@@ -1,8 +1,6 @@
 """Every account of a file is compared or named as set aside, with the reason."""
 
 import json
-import re
-from html import unescape
 
 import pandas as pd
 import pytest
@@ -11,6 +9,7 @@ from helpers.accounts import decisions, reading, unjudged
 from helpers.accounts.__main__ import main
 from helpers.accounts.page import set_aside_record
 from helpers.core import paths
+from tests.accounts.shared import visible
 from tests.factories import write_demo_csv
 
 COMPARED = 34  # accounts that can be compared
@@ -91,21 +90,15 @@ def test_match_names_who_is_set_aside_of_each_list(odd_accounts, tmp_path, capsy
     assert len(lonely) == 1 and " of list B " in lonely[0]
 
 
-@pytest.mark.parametrize("pseudonymise", [True, False])
-def test_another_spelling_of_an_account_is_not_set_aside(
-    odd_accounts, tmp_path, encoder, pseudonymise
-):
+def test_another_spelling_of_an_account_is_not_set_aside(odd_accounts, tmp_path, encoder):
     frame = pd.read_csv(odd_accounts)
     is_first = (frame.nick == "demo-0005") & ~frame.duplicated("nick")
     frame["nick"] = frame.nick.mask(is_first, "DEMO-0005 ")
     frame.to_csv(tmp_path / "spelled.csv", index=False)
     location = str(tmp_path / "spelled.csv")
-    posts = reading.read_posts(paths.Run("spelled"), location, encoder, pseudonymise=pseudonymise)
+    posts = reading.read_posts(paths.Run("spelled"), location, encoder)
     found = dict(zip(posts.set_aside.account, posts.set_aside.reason, strict=True))
-    expected = REASONS
-    if pseudonymise:
-        expected = {decisions.pseudonym_of(name): REASONS[name] for name in REASONS}
-    assert found == expected
+    assert found == {decisions.pseudonym_of(name): REASONS[name] for name in REASONS}
     assert posts.card["accounts_with_few_posts"] == 2
 
 

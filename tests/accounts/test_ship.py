@@ -72,16 +72,3 @@ def test_calibration_is_recorded_by_posts_and_accounts(encoder, posts, tmp_path,
     different = np.log2(1 + np.exp(llr[~np.eye(len(llr), dtype=bool)])).mean()
     value = rows.value["8 posts, all accounts", "Cllr"]
     np.testing.assert_allclose(value, (same + different) / 2, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("open_small", "open-small"),
-        ("without_rust_small", "small, no Rust"),
-        ("without_rust_small_alone", "small, no Rust, no gallery"),
-        ("without_lean_small_hours", "small, no Lean, hours"),
-    ],
-)
-def test_rows_are_named_by_the_scheme(model, name):
-    assert ship.name_of_row(model) == name

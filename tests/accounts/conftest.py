@@ -10,6 +10,7 @@ from helpers.accounts.answers import match
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.samples import MAX_TOKENS, halves
 from helpers.accounts.scoring import OWN_POSTS
+from helpers.accounts.validation import choose_calibration
 from helpers.core.paths import ROOT, Run
 from tests.factories import write_demo_csv
 
@@ -48,6 +49,11 @@ def own_encoder(encoder, mine):
     first, last = halves(mine.store, *OWN_POSTS)
     scores = encoder.model(True, mine.hours).score_matrix(first, last, MAX_TOKENS)
     return encoder.calibrated_by(scores, first, last, np.arange(len(first)), mine.hours)
+
+
+@pytest.fixture(scope="session")
+def choice(mine):
+    return choose_calibration(mine)
 
 
 @pytest.fixture(scope="session")

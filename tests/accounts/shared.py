@@ -24,7 +24,7 @@ def visible(page):
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
-def texts_between(store, tokenizer):
-    """The text of each post of a store."""
-    ends = zip(store.post_offsets, store.post_offsets[1:])
-    return [tokenizer.decode(store.tokens[begin:end]) for begin, end in ends]
+def posts_of(store):
+    """The tokens of each post of a store."""
+    parts = np.split(store.tokens, store.post_offsets[1:-1])
+    return [part.tolist() for part in parts]

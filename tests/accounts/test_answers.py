@@ -14,16 +14,11 @@ from helpers.accounts.gallery import NOBODY, UNJUDGED
 from helpers.accounts.page import sentences
 from helpers.accounts.samples import texts_of
 from helpers.accounts.scoring import are_equal
-from helpers.accounts.validation import choose_calibration, link_errors, split_half_trials
+from helpers.accounts.validation import link_errors, split_half_trials
 from helpers.evaluation.detection import DetectionCosts
 from tests.accounts.shared import subset_of_accounts
 
 COSTS = DetectionCosts(prior=0.3, false_accept=3)
-
-
-@pytest.fixture(scope="session")
-def choice(mine):
-    return choose_calibration(mine)
 
 
 @pytest.fixture

@@ -142,10 +142,7 @@ def test_who_falls_silent_is_not_chosen_and_the_instant_itself_is_later(make_sto
     "wrong, message",
     [
         ({"accounts": 99}, "0 of 2 topics .* accounts with enough posts: topic 0"),
-        ({"min_query_posts": 7}, r"min_query_posts \(7\) must not be above query_posts \(6\)"),
-        ({"accounts": 4}, r"enrolled \(5\) must not be above accounts \(4\)"),
         ({"target_from": "May"}, "'target_from' is 'May': .*isoformat"),
-        ({"target_from": 1.5}, "'target_from' is 1.5: neither an ISO date nor a share"),
         ({"target_from": 0.0}, r"need query_from \(0.0\) < target_from \(0.0\)"),
         ({"sizes": (2, 9)}, "targets of 9 posts: min_target_posts is 4"),
     ],
@@ -204,21 +201,16 @@ def test_queries_may_be_posts_of_training(corpus, make_store, monkeypatch):
 
 def test_all_pairs_are_scored_with_their_labels_and_sizes(corpus):
     topics = {topic.name: topic for topic in trials_of(corpus, **SMALL)}
-    scored = score_linking(HabitCounts(), [*topics.values()])
+    scored = score_linking(HabitCounts(hours=True), [*topics.values()])
     assert len(scored) == 2 * 5 * 12 and scored.same.sum() == 2 * 5
     assert (scored.same == (scored.query_author == scored.target_author)).all()
-
-    def habits(posts):
-        counts = np.zeros(34)
-        np.add.at(counts, corpus.hour[posts], 1)
-        np.add.at(counts, 24 + corpus.topic[posts], 1)
-        return counts / np.linalg.norm(counts)
-
     for trial in scored.itertuples():
         query = posts_of(topics[trial.topic].queries)[trial.query_author]
         target = posts_of(topics[trial.topic].targets)[trial.target_author]
         assert (len(query), len(target)) == (trial.query_posts, trial.target_posts)
-        assert trial.score == pytest.approx(habits(query) @ habits(target), abs=2e-6)
+        one, other = (np.bincount(corpus.hour[posts], minlength=24) for posts in (query, target))
+        cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+        assert trial.score == pytest.approx(cosine, abs=2e-6)
 
 
 @pytest.fixture

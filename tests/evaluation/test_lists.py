@@ -85,14 +85,6 @@ def test_metrics_and_paired_differences_are_those_of_a_loop(seed):
     assert list(table.index) == [f"{name}_difference" for name in METRICS]
 
 
-def test_what_cannot_be_measured_is_an_error():
-    with pytest.raises(ValueError, match="1 of 9 scores are no numbers"):
-        best_answers(np.where(np.eye(3) * [1, 0, 0], np.nan, 1), np.eye(3, dtype=bool))
-    for base in (answers_of(1).assign(account=0), answers_of(2)):
-        with pytest.raises(ValueError, match="same queries"):
-            list_metrics(answers_of(1), base)
-
-
 ACCOUNTS = 40  # of drawn lists
 
 

@@ -135,17 +135,6 @@ def test_a_model_that_says_nothing_takes_no_part(trials):
     np.testing.assert_allclose(all_scores(both, *sides), all_scores(model, *sides) / 2, atol=1e-5)
 
 
-def test_reference_targets_are_a_draw_of_a_fixed_seed():
-    chosen = reference_targets(1000, None, 300)
-    assert len(np.unique(chosen)) == 300 and (np.diff(chosen) > 0).all()
-    np.testing.assert_array_equal(chosen, reference_targets(1000, None, 300))
-    assert (chosen != reference_targets(1000, None, 300, seed=1)).any()
-    odd = np.arange(1000) % 2 == 1
-    assert (reference_targets(1000, odd, 300) % 2 == 1).all()
-    np.testing.assert_array_equal(reference_targets(1000, odd), np.flatnonzero(odd))
-    assert len(reference_targets(4096)) == len(reference_targets(4097)) == 4096
-
-
 @pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
 def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser, monkeypatch):
     """To the last bit; of larger ones targets are drawn, by whom a gallery is measured."""

@@ -79,7 +79,7 @@ def naive_metrics(scores, accounts, best_pairs, copies):
     return [(1 / ranks).mean(), *recalls, np.mean(truth[:best_pairs]), found / true_pairs]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_metrics_are_those_of_a_loop(seed, monkeypatch):
     monkeypatch.setattr(second_accounts, "BEST_PAIRS", 5)
     rng = np.random.default_rng(seed)
@@ -135,19 +135,6 @@ def test_a_list_is_scored_both_ways(store):
     normed = score_list(model, accounts, neighbours=3)
     expected = sum(neighbour_norm(scores, 3) for scores in apart) / 2
     np.testing.assert_allclose(normed[off], expected[off], atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda people: pd.concat([people, people]), "7 accounts of people named twice"),
-        (lambda people: people.assign(person=range(7)), "no person has two accounts with 8 posts"),
-        (lambda people: people.iloc[:0], "of 0 that have so many"),
-    ],
-)
-def test_people_that_do_not_fit_are_said(store, change, message):
-    with pytest.raises(ValueError, match=message):
-        account_list(store, change(people_of([0, 0, 1, 1, 2, 3, 4])))
 
 
 def test_halves_are_first_and_last_posts_of_accounts_that_have_enough_of_both(make_store):

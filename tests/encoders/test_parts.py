@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import torch
 
-from helpers.encoders.parts import ContinuousTime, HourOneHot, TopicEmbedding
+from helpers.encoders.parts import ContinuousTime, TopicEmbedding
 from helpers.tokens.batch import Batch
 
 
@@ -18,11 +18,6 @@ def batch_at(*rows):
 
 def at(text):
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
-
-
-def test_the_hour_is_one_of_24():
-    one_hot = HourOneHot()(batch_at([at("2021-03-01T00:59:59"), at("2021-03-01T23:00:00")]))
-    assert one_hot.shape == (2, 24) and one_hot.sum() == 2 and one_hot[0, 0] == one_hot[1, 23] == 1
 
 
 def test_day_and_week_turn_with_the_calendar():

@@ -15,11 +15,10 @@ from tests.oracles import array, normed_projection
 VOCABULARY, TOPICS = 40, 5
 
 
-def make(features="TPS", dtype=torch.float64, seed=0, preset="khan2021", **settings):
+def make(features="TPS", dtype=torch.float64, preset="khan2021", **settings):
     sizes = {"filters": 4, "token_dim": 6, "attention": 8, "dim": 7, "layers": 3, **settings}
-    encoder = build_stream_encoder(
-        stream_config(preset, features=features, **sizes), VOCABULARY, TOPICS, seed
-    ).to(dtype)
+    config = stream_config(preset, features=features, **sizes)
+    encoder = build_stream_encoder(config, VOCABULARY, TOPICS).to(dtype)
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.3)
@@ -72,17 +71,6 @@ def test_it_is_the_paper_written_as_loops(features):
         )
 
 
-class TestAnEmbeddingDependsOnItsOwnPostsOnly:
-    def test_not_on_neighbours_nor_on_their_order(self):
-        encoder, batch = make(), samples(5, 1, 3, 16, 2)
-        embeddings = encoder(batch)
-        order = torch.tensor([3, 0, 4, 2, 1])
-        close(encoder(batch[order]), embeddings[order])
-        close(encoder(batch[torch.tensor([1])]), embeddings[1:2])
-        for row in range(5):
-            close(encoder(without_padding(batch, row)), embeddings[row : row + 1])
-
-
 @pytest.mark.parametrize("features", FEATURES)
 def test_features_that_are_left_out_have_no_influence(features):
     encoder, batch = make(features), samples(4, 2)
@@ -106,9 +94,7 @@ def published_size(features, preset="khan2021", **settings):
 )
 def test_the_sizes_of_the_paper(features, total):
     counts = published_size(features)
-    assert (
-        counts["total"] == total == sum(count for name, count in counts.items() if name != "total")
-    )
+    assert counts["total"] == total
     assert counts["projection"] == 5_253_120
     assert counts.get("side", 0) == (2049 * 512 if features == "TPS" else 0)
 
@@ -131,17 +117,10 @@ def test_a_single_attention_is_a_loop_over_the_posts():
     encoder, batch = make(preset="khan2021_text"), samples(4, 2)
     for row in range(2):
         sample = without_padding(batch, row)
-        posts = np.concatenate(
-            [
-                array(encoder.post(sample.tokens[0])),
-                *(array(feature(sample)) for feature in encoder.side),
-            ],
-            1,
-        )
-        pooling = encoder.pooling
-        query, key = (
-            posts @ array(part.weight).T + array(part.bias) for part in (pooling.query, pooling.key)
-        )
+        side = [array(feature(sample)) for feature in encoder.side]
+        posts = np.concatenate([array(encoder.post(sample.tokens[0])), *side], 1)
+        parts = (encoder.pooling.query, encoder.pooling.key)
+        query, key = (posts @ array(part.weight).T + array(part.bias) for part in parts)
         weights = np.exp(query @ key.T)
         highest = (weights / weights.sum(1, keepdims=True) @ key).max(0)
         first, _, second = encoder.projection
@@ -161,9 +140,7 @@ def test_attention_without_parameters_is_a_loop_over_the_posts():
         attended = []
         for asking in posts:
             weights = np.exp([asking @ post / np.sqrt(len(asking)) for post in posts])
-            attended.append(
-                sum(weight * post for weight, post in zip(weights / weights.sum(), posts))
-            )
+            attended.append(weights / weights.sum() @ posts)
         (linear,) = encoder.projection
         expected = array(linear.weight) @ np.max(attended, 0) + array(linear.bias)
         np.testing.assert_allclose(
@@ -172,7 +149,7 @@ def test_attention_without_parameters_is_a_loop_over_the_posts():
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_any_pooling_depends_on_its_own_posts_only(pooling):
+def test_a_vector_depends_on_its_own_posts_only(pooling):
     encoder, batch = make(pooling=pooling).eval(), samples(5, 1, 3)
     for row in range(3):
         close(encoder(without_padding(batch, row)), encoder(batch)[row : row + 1])
@@ -181,10 +158,7 @@ def test_any_pooling_depends_on_its_own_posts_only(pooling):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"features": "PST"}, "encoder khan2021: 'features' is 'PST'"),
-        ({"preset": "khan"}, "encoder 'khan': one of khan2021, khan2021_text, iur, luar"),
         ({"filter": 3}, "unknown setting 'filter' .did you mean 'filters'"),
-        ({"dropout": 1.5}, "'dropout' is 1.5"),
         ({"join_posts": True}, "features must be T"),
     ],
 )
@@ -207,16 +181,6 @@ def test_averages_are_those_of_a_loop_over_groups(make_store):
             np.testing.assert_allclose(vectors[row], total / np.linalg.norm(total), atol=1e-5)
 
 
-def test_vectors_of_any_length_are_averaged_and_not_scaled(make_store):
-    store = make_store([4], vocabulary=VOCABULARY, lengths=[3] * 4)
-    encoder = make(dtype=torch.float32, unit=False).eval()
-    sample = Samples(store, np.array([0]), np.array([3]), np.array([0]))
-    average = ChunkMean(encoder, 1)
-    single = embed(encoder, Samples.of_posts(store), 6)[:3]
-    assert not average.unit
-    np.testing.assert_allclose(embed(average, sample, 6)[0], single.mean(0), atol=1e-5)
-
-
 def test_embedding_keeps_the_order(make_store):
     store = make_store([5, 9, 2, 7], vocabulary=VOCABULARY)
     encoder = make(dtype=torch.float32, dropout=0.5).train()
@@ -224,4 +188,4 @@ def test_embedding_keeps_the_order(make_store):
     vectors = embed(encoder, everything, 6, batch_size=4)  # in eval mode
     assert vectors.shape == (23, 7)
     for row in (0, 11, 22):
-        close(torch.tensor(vectors[row]), torch.tensor(embed(encoder, everything[[row]], 6)[0]))
+        np.testing.assert_allclose(vectors[row], embed(encoder, everything[[row]], 6)[0], atol=2e-6)

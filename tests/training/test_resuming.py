@@ -10,46 +10,34 @@ from tests.tiny_training import Killed, changed, dies_at, equal
 
 
 class TestResuming:
-    @pytest.mark.parametrize(
-        "optimizer, schedule, lr", [("adamw", "cosine", 0.003), ("sgd", "steps", 0.05)]
-    )
+    @pytest.mark.parametrize("optimizer, schedule", [("adamw", "cosine"), ("sgd", "steps")])
     def test_killed_and_continued_it_ends_bit_for_bit_the_same(
-        self, tiny, tmp_path, capsys, optimizer, schedule, lr
+        self, tiny, tmp_path, capsys, optimizer, schedule
     ):
-        """Killed before any checkpoint, twice within a stretch, and at the first step of one; with
-        dropout.
-        """
-        config = changed(optimizer=optimizer, schedule=schedule, lr=lr)
+        """Killed before any checkpoint, within a stretch, and at the first step of one."""
+        config = changed(optimizer=optimizer, schedule=schedule)
         tiny.train(tmp_path / "whole", config, encoder=tiny.encoder(dropout=0.3))
-        for step in (4, 13, 17, 20, 29):
+        for step in (4, 13, 20):
             with pytest.raises(Killed):
                 encoder, draw = tiny.encoder(dropout=0.3), dies_at(step, tiny.draw)
                 tiny.train(tmp_path / "killed", config, encoder=encoder, draw=draw)
             assert not (tmp_path / "killed" / "training.json").exists()
         capsys.readouterr()
         # an encoder that starts elsewhere: all must come from the file
-        encoder, history = tiny.train(
-            tmp_path / "killed", config, encoder=tiny.encoder(seed=8, dropout=0.3)
-        )
-        assert (
-            tiny.drawn == list(range(20, 30))
-            and capsys.readouterr().out.strip() == "continuing from step 20"
-        )
+        other = tiny.encoder(seed=8, dropout=0.3)
+        _, history = tiny.train(tmp_path / "killed", config, encoder=other)
+        assert tiny.drawn == list(range(20, 30))
+        assert capsys.readouterr().out.strip() == "continuing from step 20"
         assert equal(tmp_path / "whole", tmp_path / "killed")
         assert history.seconds.is_monotonic_increasing
 
-    @pytest.mark.parametrize("optimizer, lr", [("adamw", 0.003), ("sgd", 0.01)])
-    def test_a_loss_that_learns_goes_on_where_it_was(self, tiny, tmp_path, optimizer, lr):
-        config = changed(optimizer=optimizer, lr=lr)
+    def test_a_loss_that_learns_goes_on_where_it_was(self, tiny, tmp_path):
         loss = make_loss("arcface", 40, 16)
-        tiny.train(tmp_path / "whole", config, loss=loss)
-        for step in (4, 17):
-            with pytest.raises(Killed):
-                tiny.train(
-                    tmp_path / "killed", config, loss="arcface", draw=dies_at(step, tiny.draw)
-                )
+        tiny.train(tmp_path / "whole", loss=loss)
+        with pytest.raises(Killed):
+            tiny.train(tmp_path / "killed", loss="arcface", draw=dies_at(17, tiny.draw))
         second_loss = make_loss("arcface", 40, 16)  # starts elsewhere: all must come from the file
-        tiny.train(tmp_path / "killed", config, encoder=tiny.encoder(seed=8), loss=second_loss)
+        tiny.train(tmp_path / "killed", encoder=tiny.encoder(seed=8), loss=second_loss)
         assert tiny.drawn == list(range(10, 30))
         assert equal(tmp_path / "whole", tmp_path / "killed")
         assert torch.equal(second_loss.weight, loss.weight)

@@ -2,14 +2,11 @@
 
 import sys
 
-import numpy as np
 import pytest
 
 from helpers.accounts import page, reading
 from helpers.accounts.answers import match
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.samples import MAX_TOKENS, halves
-from helpers.accounts.scoring import OWN_POSTS
 from helpers.accounts.validation import choose_calibration
 from helpers.core.paths import ROOT, Run
 from tests.factories import write_demo_csv
@@ -41,14 +38,6 @@ def mine(encoder, invented, tmp_path_factory):
     patch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))
     yield reading.read_posts(Run("mine"), str(invented), encoder, pseudonymise=False)
     patch.undo()
-
-
-@pytest.fixture(scope="session")
-def own_encoder(encoder, mine):
-    """The encoder, calibrated on the first and the last posts of the invented accounts."""
-    first, last = halves(mine.store, *OWN_POSTS)
-    scores = encoder.model(True, mine.hours).score_matrix(first, last, MAX_TOKENS)
-    return encoder.calibrated_by(scores, first, last, np.arange(len(first)), mine.hours)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,6 @@ from helpers.accounts.habits import (
 from helpers.accounts.samples import halves, texts_of
 from helpers.core import paths
 from helpers.evaluation.detection import DetectionCosts
-from helpers.evaluation.scores import cosine
 
 FORM = (
     "Thank you for your report, it has been filed and somebody will look at it soon, ticket number "
@@ -63,23 +62,6 @@ def test_scores_are_those_of_evaluation(encoder, mine):
         scores = dict(zip(listed.target, listed.score))
         found_scores = [scores[name] for name in gallery.names]
         np.testing.assert_allclose(found_scores, expected[row], atol=1e-4)
-
-
-def test_a_query_is_not_measured_against_itself(gallery):
-    row = 7
-    asked, name = gallery.targets[np.array([row])], gallery.names[row]
-    member = next(part for part in gallery.model.used_members if part.normaliser == "s_norm")
-    opened, query = member.opened(asked, gallery.targets, MAX_TOKENS)
-    raw = cosine(query, opened.rows)[0].astype(float)
-    others = np.delete(raw, row)
-    _, steps = next(opened.step_scores(query, gallery.columns([name])))
-    block = steps[1]
-    column = 3
-    of_target = opened.of_targets[0][:, column]
-    expected = (raw[column] - others.mean()) / others.std() + (
-        raw[column] - of_target[0]
-    ) * of_target[1]
-    assert abs(block[0, column] - expected) < 1e-4
 
 
 def test_few_accounts_are_compared_each_for_itself(encoder, monkeypatch):

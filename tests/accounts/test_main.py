@@ -14,7 +14,6 @@ from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LINKED, PAIR_COLUMNS
 from helpers.accounts.commands import CARE
 from helpers.accounts.decisions import pseudonym_of
-from helpers.core import paths
 from tests.factories import write_demo_csv
 
 
@@ -110,20 +109,6 @@ def test_lost_rows_and_dates_without_hours_are_said(invented, tmp_path, capsys):
     days.drop(columns="time").to_csv(tmp_path / "none.csv", index=False)
     assert main(["match", str(invented), str(tmp_path / "none.csv")]) == 1
     assert "only one of the files has times" in capsys.readouterr().err
-
-
-def test_accounts_may_have_names_that_look_like_pseudonyms(tmp_path, invented, capsys):
-    """Of this project's own tables, read again; the decided pair becomes one account."""
-    frame = pd.read_csv(invented)
-    name_of = {nick: pseudonym_of(nick) for nick in frame.nick.unique()}
-    frame.assign(nick=frame.nick.map(name_of)).to_csv(tmp_path / "a.csv", index=False)
-    first, second, third = list(name_of.values())[:3]
-    (tmp_path / "d.csv").write_text(f"account_a,account_b,decision\n{first},{second},same\n")
-    asked = ["mine", str(tmp_path / "a.csv"), "--accounts", second, third, "--names"]
-    assert main([*asked, "--decisions", str(tmp_path / "d.csv")]) == 0
-    accounts = pd.read_csv(paths.Run("mine").folder / "accounts.csv").account
-    assert third in set(accounts)
-    assert {f"{first} + {second}", f"{second} + {first}"} & set(accounts)
 
 
 @pytest.fixture(scope="module")

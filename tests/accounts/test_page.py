@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answers
 from helpers.accounts import page as answer_page
 from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED
@@ -163,13 +162,3 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
     page = visible(render(record | {"counts": record["counts"] | more}))
     assert "Not shown here: 4 more pairs of these; pairs.csv has all." in page
     assert "pairs.csv has all" not in visible(render(record))
-
-
-def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer, record):
-    few = answer.accounts.head(6).assign(problem=answers.EQUALLY_LIKELY)
-    said = answer_page.said(record | answer_page.numbers(replace(answer, accounts=few)))
-    words = "posts that are as much like those of any other account here (6)"
-    assert words in " ".join(said["sentences"])
-    gallery = answer.posts[0].gallery(answer.gallery.targets[np.arange(20)])
-    small = record | answer_page.numbers(replace(answer, galleries=[gallery]))
-    assert "fewer than 30 accounts" in " ".join(answer_page.said(small)["sentences"])

@@ -41,13 +41,6 @@ def test_rooms_go_with_their_posts(encoder):
     assert module.rooms_of(unlisted).tolist() == ["a", none], "the last row is any other topic"
 
 
-def test_a_post_without_own_words_is_left_out(encoder):
-    times = [[1577836800, 1577840400], [1577836800]]
-    samples = module.samples_of([["> quoted only", "mine"], ["other"]], encoder.tokenizer, times)
-    assert samples.count.tolist() == [1, 1]
-    assert samples.store.hour.tolist() == [1, 0]  # the time of the post that stayed
-
-
 @pytest.mark.parametrize(
     ("given", "times", "message"),
     [

@@ -19,7 +19,6 @@ from helpers.accounts.signs import (
     scores_by_member,
     topic_words,
 )
-from helpers.sources import demo_writer
 
 
 @pytest.fixture(scope="module")
@@ -154,15 +153,3 @@ def test_topic_words_are_of_the_room_and_of_neither_account(encoder):
     assert topic_words(gallery, query, "account 2", "account 0") == ["kiln"]
     alone = AccountGallery(encoder, gallery.accounts(["account 1"]), ["account 1"])
     assert topic_words(alone, query, "account 1") == [], "nobody else to say what is the room's"
-
-
-def test_topic_words_of_the_demo_are_those_that_were_planted(gallery):
-    planted = {
-        word
-        for topic in demo_writer.TOPICS.values()
-        for kind in topic.values()
-        for name in kind
-        for word in name.split()
-    }
-    words = topic_words(gallery, gallery.accounts(["newcomer"]), "demo-0003", "newcomer")
-    assert words and set(words) <= planted

@@ -17,7 +17,7 @@ from helpers.losses import LossConfig
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples, training_windows
 from helpers.tokens.samplers import AuthorSampler
-from helpers.tokens.tokenizer import Bytes, HuggingFace, prepare_text
+from helpers.tokens.tokenizer import Bytes, HuggingFace
 from helpers.training import experiment as door
 from tests.factories import store_in_memory, styled_store
 
@@ -110,18 +110,6 @@ def test_posts_in_other_tokens_are_read_as_the_model_reads_their_text(folder):
     cut = embed(make(folder), samples_of(POSTS, [(n, 1) for n in range(len(POSTS))]), 5)
     expected = normalize(one_at_a_time(folder, [post[:5] for post in POSTS]), dim=1)
     np.testing.assert_allclose(cut, expected, atol=1e-5)
-
-
-def test_a_model_reads_its_own_tokens_as_it_reads_their_text(folder, tmp_path):
-    own_tokens = prepare_text(tmp_path / "tokenizer", "huggingface", model=folder)
-    assert own_tokens.decode(own_tokens.encode(["the cat"])[0]) == "the cat"
-    encoder = build_stream_encoder(
-        stream_config(**STREAM, model=folder), own_tokens.vocabulary, 1, tokenizer=own_tokens
-    )
-    vectors = embed(encoder, samples_of(POSTS, [(n, 1) for n in range(len(POSTS))], own_tokens))
-    np.testing.assert_allclose(vectors, normalize(one_at_a_time(folder, POSTS), dim=1), atol=1e-5)
-    with pytest.raises(ValueError, match="must be this model's"):
-        build_stream_encoder(stream_config(**STREAM, model=folder), 4096, 1)
 
 
 def test_the_first_layers_one_after_the_other_and_the_mean_over_posts(folder):

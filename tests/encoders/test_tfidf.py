@@ -191,24 +191,6 @@ def test_topics_are_words_and_what_is_not_listed_is_none(make_store):
     assert vectors[5].nnz == 0 < vectors[4].nnz
 
 
-@pytest.mark.parametrize("kind", WEIGHTINGS)
-def test_rows_are_unit_or_zero_never_nan(make_store, kind):
-    """Author 0 wrote nothing, in no listed topic."""
-    store = make_store([4, 4, 4], lengths=[0] * 4 + [5] * 8, vocabulary=256)
-    object.__setattr__(
-        store, "tokens", np.resize(np.frombuffer(b"abc de fgh ", np.uint8), 40).astype("u2")
-    )
-    store.topic[:] = [4] * 4 + [0, 1, 2, 3] * 2
-    encoder = TfidfEncoder(kind, Bytes())
-    if kind in ("tfidf_char", "tfidf_shape"):
-        encoder.weighting.min_df = 1
-    everybody = windows(store, [0, 4, 8], [4, 4, 4])
-    vectors = embed(encoder.fit(everybody), everybody)
-    assert vectors.shape == (3, encoder.dim) and vectors.dtype == np.float32
-    lengths = np.asarray(vectors.multiply(vectors).sum(1)).ravel()
-    np.testing.assert_allclose(lengths, [0, 1, 1], atol=1e-5)
-
-
 @pytest.mark.parametrize(
     "kind, texts",
     [

@@ -133,19 +133,6 @@ def test_the_likelihood_ratio_takes_the_prior_of_a_pair_away():
     np.testing.assert_allclose(odds / (1 + odds), result)
 
 
-def test_pairs_are_those_above_minus_infinity():
-    scores = drawn_scores(3, (6, 8), 0.2).astype(np.float32)
-    scores[2, 3] = 0
-    pairs = as_pairs(scores)
-    assert pairs.nnz == np.isfinite(scores).sum() and pairs.data.dtype == np.float64
-    np.testing.assert_array_equal(pairs.data, scores[pairs.coords])
-    assert as_pairs(pairs) is pairs
-    scores[0, 1] = np.nan
-    for same_scores in (scores, sparse.coo_array(scores)):
-        with pytest.raises(ValueError, match="1 of .* scores are no numbers"):
-            as_pairs(same_scores)
-
-
 DISTANCE = 3.0  # of the scores of true pairs from those of others, in standard deviations
 
 

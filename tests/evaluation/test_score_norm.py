@@ -5,13 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers.encoders.base import embed
 from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation import lists
 from helpers.evaluation import scores as score_norm
 from helpers.evaluation.models import (
-    MAX_KEPT,
-    GalleryTfidf,
     Member,
     Model,
     as_model,
@@ -147,25 +144,6 @@ def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser, m
     drawn = all_scores(Member("drawn", MODEL, normaliser, reference=is_drawn), *sides)
     np.testing.assert_array_equal(all_scores(Member("some", MODEL, normaliser), *sides), drawn)
     assert (drawn != whole).any()
-
-
-def test_what_is_fitted_on_targets_sees_them_alone(trials, monkeypatch):
-    fitted = []
-
-    def fit(self, samples, max_tokens):
-        fitted.append((samples, max_tokens))
-        return MODEL, embed(MODEL, samples, max_tokens)
-
-    monkeypatch.setattr(GalleryTfidf, "fit", fit)
-    model = as_model(with_s_norm(GalleryTfidf("tfidf_subword", Bytes())))
-    for _ in range(2):
-        assert model.score_matrix(trials.queries, trials.targets, 9).shape == (30, 30)
-    assert fitted == [(trials.targets, 9)]
-    for size in range(2, 2 + MAX_KEPT):
-        model.score_matrix(trials.queries, trials.targets[:size], 9)
-    model.score_matrix(trials.queries, trials.targets, 9)
-    assert len(fitted) == 2 + MAX_KEPT, "old galleries are let go"
-    assert len(model.members[0].embeddings._kept) == MAX_KEPT
 
 
 def test_counting_of_the_gallery_learns_words_that_training_lacked(make_store):

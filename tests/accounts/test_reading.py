@@ -1,12 +1,8 @@
 """Own files: columns of any name, ten shapes of data, and clear words for what is wrong."""
 
-import bz2
-import lzma
-
 import numpy as np
 import pandas as pd
 import pytest
-from backports import zstd
 
 from helpers.accounts import decisions, habits, reading, validation
 from helpers.accounts.gallery import HABIT_MARGIN, NOBODY, AccountGallery
@@ -14,8 +10,6 @@ from helpers.accounts.page import read_record, sentences
 from helpers.accounts.samples import UNKNOWN_TOPIC, spread_posts
 from helpers.core.paths import Run
 from helpers.corpus.collection import parts_folder
-from helpers.sources.table import author_names
-from tests.accounts.shared import subset_of_accounts
 from tests.factories import write_lines, write_table
 
 
@@ -66,24 +60,6 @@ def test_a_name_of_several_accounts_is_not_guessed_to_be_one(tmp_path):
     with pytest.raises(ValueError, match=message):
         guessed(tmp_path / "a.csv")
     assert guessed(tmp_path / "a.csv", author="user")["author"] == "user"
-
-
-@pytest.mark.parametrize(
-    "ending, encoding",
-    [("csv.bz2", "utf-8"), ("tsv.xz", "utf-8"), ("jsonl.zst", "utf-16")],
-)
-def test_columns_and_names_of_packed_files(tmp_path, ending, encoding):
-    frame = written(tmp_path / "a.csv")
-    text = (tmp_path / "a.csv").read_text("utf-8")
-    if ending.startswith("jsonl"):
-        text = frame.to_json(orient="records", lines=True)
-    elif ending.startswith("tsv"):
-        text = text.replace(",", "\t")
-    pack = {".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress}
-    path = tmp_path / f"posts.{ending}"
-    path.write_bytes(pack[path.suffix](text.encode(encoding)))
-    assert guessed(path)["author"] == "user"
-    assert set(author_names(str(path), "user")) == set(frame.user)
 
 
 def test_accounts_have_pseudonyms(tmp_path, encoder):
@@ -176,11 +152,6 @@ def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, choice, monke
     assert after.older.authors.tolist() == before.older.authors[3:].tolist()
 
 
-def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
-    choice = validation.choose_calibration(subset_of_accounts(mine, np.arange(10)))
-    assert choice.encoder is encoder and list(choice.metrics) == ["shipped"]
-
-
 def test_who_is_asked(mine, monkeypatch):
     assert decisions.choose_queries(mine, ["newcomer"]) == ["newcomer"]
     assert len(decisions.choose_queries(mine, [])) == len(mine.names)
@@ -232,10 +203,8 @@ def test_letters_that_cannot_be_read_are_said(tmp_path, encoder):
 
 def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
     frame = written(tmp_path / "a.csv")
-    form = (
-        "the form of this place is always filled in with the number {} and with nothing else at "
-        "all because whoever reads it later on wants to find the same words in the same place"
-    )
+    form = "this form is always filled in with the number {} and with nothing else at all, since "
+    form += "whoever reads it later on wants to find the same words in the same place"
     ends = (
         "cats like warm old chairs|rain fell over our hills|bread costs more every year|"
         "music helps people think better|ships sail far from home|winter comes early up north"

@@ -12,7 +12,6 @@ from helpers.core import paths
 from helpers.encoders import transformer
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import BASELINES, check_installed, fit_baseline
-from helpers.encoders.parts import LUARPooling
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
@@ -141,13 +140,6 @@ def by_hand(folder, made, pool=max, root=32**0.5, special=True, max_tokens=40):
         row = linear.weight.double().numpy() @ pooled + linear.bias.double().numpy()
         rows.append(row / sum(row**2) ** 0.5)
     return np.array(rows)
-
-
-def test_an_absent_post_is_not_among_those_of_which_the_maximum_is_taken():
-    """Both posts attend to the first; an absent one would attend to both alike: the larger mean."""
-    posts, mask = torch.tensor([[-5.0], [-1.0]]), torch.tensor([[True, True, False]])
-    pooled = [LUARPooling(1, None)(posts, mask[:, :count]) for count in (2, 3)]
-    assert torch.equal(*pooled) and pooled[0] < -4.9
 
 
 @pytest.mark.parametrize(

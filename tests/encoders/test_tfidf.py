@@ -5,13 +5,12 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-import torch
 from scipy import sparse
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
-from helpers.encoders import base, tfidf
-from helpers.encoders.base import batches_of, embed
+from helpers.encoders import tfidf
+from helpers.encoders.base import embed
 from helpers.encoders.tfidf import TEXT_KINDS, WEIGHTINGS, TfidfEncoder, fit_tfidf, shapes
 from helpers.evaluation.models import GalleryTfidf, as_model
 from helpers.tokens.batch import Samples
@@ -45,16 +44,6 @@ def test_texts_are_cut_to_what_the_encoder_sees(store, max_tokens):
     assert read == [
         "\n".join(text[:max_tokens] for text in store.rows[b : b + n]) for b, n in zip(first, count)
     ]
-
-
-def test_fewer_samples_of_long_posts_are_read_at_once(store, monkeypatch):
-    samples = Samples.of_posts(store)
-    assert [len(batch) for batch in batches_of(samples, 100)] == [180]
-    monkeypatch.setattr(base, "TOKENS_AT_ONCE", 5000)
-    read = list(batches_of(samples, 100))
-    assert [len(batch) for batch in read] == [50, 50, 50, 30]
-    assert torch.equal(torch.cat([batch.authors for batch in read]), torch.tensor(samples.authors))
-    assert [len(batch) for batch in batches_of(samples[:2], 10**4)] == [1, 1]
 
 
 def test_words_as_released():

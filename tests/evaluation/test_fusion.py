@@ -8,7 +8,6 @@ from scipy import optimize, sparse
 
 from helpers.evaluation import models as model_module
 from helpers.evaluation.models import (
-    Member,
     Model,
     as_model,
     fit_weights,
@@ -43,20 +42,6 @@ def weighted(systems, weights):
     """The weighted mean of systems."""
     members = Model.fuse(systems).members
     return Model.mean([replace(part, weight=w) for part, w in zip(members, weights, strict=True)])
-
-
-def test_models_that_share_a_member_embed_once():
-    encoder = member(5)
-    shared = Member("shared", encoder, "s_norm")
-    model = weighted({"shared": shared, "a": MEMBERS["a"]}, [1, 2])
-    for _ in range(2):
-        scores(model)
-    renamed = Model.fuse({"renamed": shared})
-    np.testing.assert_array_equal(scores(renamed), scores(shared))
-    renamed.score_matrix(TRIALS.targets, TRIALS.targets)
-    assert encoder.calls == 30 + 30
-    half = Trials(TRIALS.queries[np.arange(15)], TRIALS.targets)
-    np.testing.assert_array_equal(scores(renamed, half), scores(shared)[:15])
 
 
 def test_fused_scores_are_the_weighted_mean_of_sparse_and_dense_members():

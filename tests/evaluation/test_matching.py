@@ -177,7 +177,7 @@ def test_a_line_is_that_of_the_likelihood_ratio_and_the_likeliest_of_those_near_
 
 
 def test_a_prior_bounds_the_slope_of_few_accounts_that_are_all_told_apart():
-    scores = scores_of_known(15, seed=5) + 10 * np.eye(15)
+    scores = scores_of_known(12, seed=5) + 10 * np.eye(12)
     assert fit_match(scores).slope > 3, "the likeliest slope is infinite"
     assert 0.5 < fit_match(scores, expected_slope=1.0).slope < 2
     with pytest.raises(ValueError, match="10 accounts or more, not on 9"):

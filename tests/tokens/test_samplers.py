@@ -77,24 +77,12 @@ class TestEverySampler:
                 assert batch.topics[row, place] == store.topic[post]
                 assert batch.times[row, place] == store.time[post]
 
-    def test_settings_of_other_kinds_are_refused_and_defaults_are_not(self, kind):
-        changed = {"samples_per_author": 3, "max_posts": 5, "overlap": False}
-        for name, value in changed.items():
-            settings = {"kind": kind, name: value}
-            if name in SAMPLERS[kind].model_fields:
-                assert getattr(sampler_config(settings), name) == value
-            else:
-                with pytest.raises(ValueError, match=f"sampler: unknown setting '{name}'"):
-                    sampler_config(settings)
-        config = SAMPLERS[kind]()
-        assert sampler_config(config.model_dump()) == config, "what a training keeps is read again"
-        assert config.max_posts == (16 if kind == "authors" else 1)
-
 
 @pytest.mark.parametrize(
     "settings, message",
     [
         ({"kind": "triples"}, "unknown kind 'triples'.*; valid: authors, pairs, random, topic"),
+        ({"kind": "pairs", "overlap": False}, "sampler: unknown setting 'overlap'"),
         ({"authors_per_batch": 1}, "'authors_per_batch' is 1"),
         ({"min_posts": 5, "max_posts": 4}, "max_posts must be at least min_posts, 5"),
     ],

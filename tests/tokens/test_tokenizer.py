@@ -84,11 +84,6 @@ class TestSentencePiece:
     def test_training_repeats_itself(self, trained):
         assert SentencePiece.train(texts(), 400).model == trained.model
 
-    def test_only_the_beginning_of_a_text_is_used(self):
-        long = [text[:60] + "ж" * 500 for text in texts()]
-        short = SentencePiece.train([text[:60] for text in long], 300)
-        assert SentencePiece.train(long, 300, max_chars=60).model == short.model
-
     @pytest.mark.parametrize(
         "count, vocabulary, advice",
         [(0, 300, "take more texts, or another number"), (300, 5000, "take [3-9][0-9]+ or fewer")],

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import re
 from pathlib import Path
 
@@ -77,19 +76,6 @@ def test_of_a_cut_file_the_pairs_of_a_hostile_name_are_printed(invented, tmp_pat
     assert card["dropped_truncated_file"] == 1
     assert ask_about(path, f"who{HOSTILE}", "--names") == 1
     assert not set("\x1b\x07\u202e") & set(capsys.readouterr().err)
-
-
-def test_without_names_only_pseudonyms_are_printed_and_outputs_are_their_owner_s(
-    invented, tmp_path, capsys
-):
-    before = os.umask(0o022)
-    try:
-        assert ask_about(invented, "newcomer") == 0
-    finally:
-        os.umask(before)
-    assert "demo-" not in capsys.readouterr().out
-    assert (tmp_path / "outputs" / "mine" / "pairs.csv").exists()
-    assert not open_folders(tmp_path / "outputs")
 
 
 def test_lost_rows_and_dates_without_hours_are_said(invented, tmp_path, capsys):

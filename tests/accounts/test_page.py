@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import re
 from dataclasses import replace
 from html import unescape
@@ -12,7 +11,6 @@ import pandas as pd
 import pytest
 
 from helpers.accounts import page as answer_page
-from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED
 from helpers.accounts.gallery import UNJUDGED
 from helpers.accounts.page import percent, render, sentences
@@ -138,19 +136,6 @@ def test_no_name_is_a_formula_in_a_table(answer, record, tmp_path):
     accounts = pd.read_csv(tmp_path / "accounts.csv")
     assert pairs.account_a[0] == "'=SUM(A1)" and "'=SUM(A1)" in set(accounts.account)
     assert pairs.probability.dtype == float
-
-
-def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys):
-    assert main(["mine", str(invented), "--names"]) == 0
-    folder = tmp_path / "outputs" / "mine"
-    printed = capsys.readouterr().out
-    record = json.loads((folder / "answers.json").read_text("utf-8"))
-    assert record["headline"][0] in printed and "report.html" in printed
-    pairs = pd.read_csv(folder / "pairs.csv")
-    assert {pairs.account_a[0], pairs.account_b[0]} == {"demo-0003", "newcomer"}
-    assert not pairs.duplicated(["account_a", "account_b"]).any()
-    assert len(pd.read_csv(folder / "accounts.csv")) == 41
-    assert str(tmp_path) not in (folder / "report.html").read_text("utf-8")
 
 
 def test_pairs_that_are_not_shown_are_counted(answer, record):

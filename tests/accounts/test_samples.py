@@ -147,15 +147,6 @@ def test_forms_that_differ_in_a_number_are_one_form(encoder):
     assert dropped > 20 and [encoder.tokenizer.decode(post) for post in posts_of(left)] == own
 
 
-def test_of_an_account_of_many_texts_evenly_spread_ones_are_read(encoder, monkeypatch):
-    texts = [f"this is what number {number} says" for number in range(10)]
-    monkeypatch.setattr(module.spread_posts, "__defaults__", (None, 4))
-    samples = module.samples_of([texts, texts[:3]], encoder.tokenizer)
-    assert samples.count.tolist() == [4, 3]
-    read = module.texts_of(samples.store, np.arange(4), encoder.tokenizer)
-    assert [text.split()[4] for text in read] == ["0", "3", "6", "9"]
-
-
 def test_frames_equal_those_of_a_loop():
     """What begins or ends a tenth of an account's posts goes; the same words within a post stay."""
     rng = np.random.default_rng(3)

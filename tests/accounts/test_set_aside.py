@@ -64,6 +64,7 @@ def test_mine_has_a_row_for_every_account_and_says_who_is_set_aside(odd_accounts
     assert table.posts[["copycat", "one text", "rare", "<b>build"]].tolist() == [0, 1, 2, 12]
 
     page = (folder / "report.html").read_text("utf-8")
+    assert str(odd_accounts.parent) not in page, "no folder of the reader's"
     record = json.loads((folder / "answers.json").read_text("utf-8"))["set_aside"]
     assert len(record) == len(set(REASONS.values()))
     for group in record:

@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 from helpers.encoders import tfidf
 from helpers.encoders.base import embed
-from helpers.encoders.tfidf import TEXT_KINDS, WEIGHTINGS, TfidfEncoder, fit_tfidf, shapes
+from helpers.encoders.tfidf import TEXT_KINDS, WEIGHTINGS, fit_tfidf, shapes
 from helpers.evaluation.models import GalleryTfidf, as_model
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import build_store
@@ -33,17 +33,6 @@ def store(write_posts, tmp_path):
 
 def windows(store, first, count):
     return Samples(store, np.array(first), np.array(count), np.zeros(len(first), int))
-
-
-@pytest.mark.parametrize("max_tokens", [7, 100])
-def test_texts_are_cut_to_what_the_encoder_sees(store, max_tokens):
-    first, count = [0, 3, 17, 179], [1, 5, 16, 1]
-    read = TfidfEncoder("tfidf_word", Bytes())._read(
-        windows(store, first, count).batch(np.arange(4), max_tokens)
-    )
-    assert read == [
-        "\n".join(text[:max_tokens] for text in store.rows[b : b + n]) for b, n in zip(first, count)
-    ]
 
 
 def test_words_as_released():

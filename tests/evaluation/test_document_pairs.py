@@ -60,18 +60,6 @@ def test_capacity_and_kinds_are_those_of_the_enumeration(seed):
         assert pairs_of_kind[kind] == every[kind], "all there are"
 
 
-def test_topics_are_balanced_where_they_can_be():
-    table = documents(2000, 50)
-
-    def counts(**columns):
-        return make_pairs(table.assign(**columns), 100).value_counts(["same", "same_topic"])
-
-    assert counts().tolist() == [25] * 4
-    number = table.groupby("author").cumcount().astype(str)
-    assert counts(topic=table.author + number).to_dict() == {(0, 0): 50, (1, 0): 50}, "as PAN's"
-    assert counts(topic="one").to_dict() == {(0, 1): 50, (1, 1): 50}
-
-
 def test_authors_come_alike_as_far_as_their_pairs_go():
     """30 authors of 4 documents and one of 400: 6 pairs each and 79,800."""
     author = np.concatenate([np.repeat(np.arange(30), 4), np.full(400, 30)])

@@ -101,21 +101,6 @@ def test_topics_are_the_most_popular_ones_that_qualify(corpus):
     assert {topic.name for topic in trials_of(corpus, **settings)} == set(popular)
 
 
-def test_the_seed_decides_and_sizes_do_not(corpus):
-    short = trials_of(corpus, **SMALL, seed=3)
-    other = trials_of(corpus, **SMALL, seed=4)
-    both = trials_of(corpus, (2, 4), **SMALL, seed=3)
-    for number, topic in enumerate(short):
-        again, longer = both[2 * number : 2 * number + 2]
-        assert again.name == longer.name == topic.name and again.queries is longer.queries
-        assert posts_of(topic.queries) == posts_of(again.queries)
-        assert posts_of(topic.targets) == posts_of(again.targets)
-        targets = posts_of(longer.targets)
-        assert {author: posts[-2:] for author, posts in targets.items()} == posts_of(topic.targets)
-        assert {len(posts) for posts in targets.values()} == {4}
-        assert posts_of(other[number].targets).keys() != targets.keys()
-
-
 def test_who_falls_silent_is_not_chosen_and_the_instant_itself_is_later(make_store):
     """Authors 0..4 stop before the split; 5..9 write once before, at and once after it."""
     store = make_store([3] * 10, topics=2)

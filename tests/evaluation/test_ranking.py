@@ -217,18 +217,8 @@ def test_success_is_that_of_the_nearest_neighbours_of_scikit_learn():
     assert table.value["R@1"] == pytest.approx(hit[:, 0].mean())
 
 
-def test_topics_may_be_given_and_intervals_are_over_authors():
-    angle = np.radians([0, 10, 20, 30, 5, 180])
-    rows = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)
-    samples = one_token_samples([0, 1, 1, 0, 2, 0])
-    trials = Trials(samples[:1], samples[2:])
-    # author 0 at 0 degrees: 2 at 5 and 1 at 20 are nearer than its own at 30
-    for topics, error in (("xyzzxy", "same_topic_error"), ("xyxzyx", "other_topic_error")):
-        table, rank = evaluate_retrieval(LookUp(rows), trials, topics=list(topics))
-        assert rank.tolist() == [3] and table.value[error] == 1
-    with pytest.raises(ValueError, match="3 topics of 6 texts"):
-        evaluate_retrieval(LookUp(rows), trials, topics=["x"] * 3)
-    # one prolific author is always found, many never: queries are no independent sample
+def test_intervals_of_retrieval_are_over_authors():
+    """One prolific author is always found, many never: queries are no independent sample."""
     rows = np.array([E1] * 200 + [E2] * 40, np.float32)
     trials = retrieval_trials(one_token_store([200] + [2] * 20))
     row = evaluate_retrieval(LookUp(rows), trials)[0].loc["R@1"]

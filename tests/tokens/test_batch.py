@@ -104,12 +104,6 @@ class TestBatch:
 
 
 class TestSamples:
-    def test_every_post(self, store):
-        samples = Samples.of_posts(store)
-        assert samples.authors.tolist() == np.repeat(np.arange(4), COUNTS).tolist()
-        assert len(samples) == store.posts
-        check(store, samples.batch(slice(3, 9), 6), [[post] for post in range(3, 9)], 6)
-
     def test_lists_of_posts_in_any_order(self, store):
         lists = [[5, 2, 20], [7], [3, 3, 4]]
         samples = Samples.of_lists(

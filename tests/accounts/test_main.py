@@ -122,8 +122,11 @@ def test_match(two_lists, tmp_path, capsys, monkeypatch):
     decisions = ["demo-0001,demo-0003,same", "demo-0005,demo-0005,different", "x,y,later"]
     path.write_text("\n".join(["account_b,account_a,decision", *decisions]))
     files = [str(two_lists / "a.csv"), str(two_lists / "b.csv")]
-    assert main(["match", *files, "--decisions", str(path), "--overlap", "0.9"]) == 0
+    more = ["--decisions", str(path), "--overlap", "0.9", "--accounts", "demo-0007"]
+    assert main(["match", *files, *more]) == 0
     printed = capsys.readouterr().out
+    rows = [line for line in printed.splitlines() if re.fullmatch(r"u\w{16} +u\w{16} .*", line)]
+    assert rows and all(pseudonym_of("demo-0007") in row for row in rows)
     assert "We assume that 90% of the accounts of the shorter list" in printed
     for words in (" pairs of accounts are linked", CARE, "not used: y, x."):
         assert words in printed

@@ -1,4 +1,4 @@
-"""Two lists of accounts: partners are found, nobody is an answer, and decisions are heeded."""
+"""Two lists of accounts: partners are found, nobody is an answer, strangers are not linked."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.accounts import answers, commands, page, reading, scoring
-from helpers.accounts.answers import LEAST_PROBABILITY, LINKED, Question, match
+from helpers.accounts.answers import LEAST_PROBABILITY, LINKED, match
 from helpers.accounts.encoder import ENOUGH
 from helpers.accounts.gallery import LINK_COSTS, UNJUDGED
 from helpers.accounts.page import render
@@ -59,18 +59,9 @@ def posts(encoder, files, tmp_path_factory):
     patch.undo()
 
 
-def ask(posts, decisions=None, **question):
-    return match(*posts, Question(**question), decisions)
-
-
 @pytest.fixture(scope="module")
 def matched(posts):
-    return ask(posts)
-
-
-def decided_as(*rows):
-    frame = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
-    return frame.assign(who="", when="", note="a note")
+    return match(*posts)
 
 
 def names_of(pairs):
@@ -106,7 +97,7 @@ def test_the_sum_of_an_account_s_probabilities_is_one(matched):
 
 
 def test_the_order_of_the_lists_does_not_matter(posts, matched):
-    reverse = ask(posts[::-1])
+    reverse = match(*posts[::-1])
     columns = {"account_a": "account_b", "account_b": "account_a"}
     columns |= {"posts_a": "posts_b", "posts_b": "posts_a"}
     swapped = reverse.pairs.rename(columns=columns)[matched.pairs.columns]
@@ -116,28 +107,13 @@ def test_the_order_of_the_lists_does_not_matter(posts, matched):
     assert {reverse.fitted_list, matched.fitted_list} == {"A", "B"}
 
 
-def test_decisions_are_heeded(posts, matched):
-    linked = names_of(linked_of(matched))
-    wrong = (matched.gallery.names[0], linked[1][1])
-    rows = [(*wrong, "same"), *[(*pair, "different") for pair in linked[2:4]]]
-    changed = ask(posts, decided_as(*rows, (*linked[0], "later"), ("x", "y", "same")))
-    new_pairs = changed.pairs
-    assert wrong[0] not in set(new_pairs.account_a) and wrong[1] not in set(new_pairs.account_b)
-    assert wrong[0] not in nobody_of(changed, "A") and wrong[1] not in nobody_of(changed, "B")
-    assert not set(linked[2:4]) & set(names_of(changed.pairs))
-    assert linked[0] in names_of(linked_of(changed)), "others stay"
-    put_off = new_pairs[new_pairs.decision == "later"]
-    assert names_of(put_off) == linked[:1] and put_off.note.tolist() == ["a note"]
-    assert changed.unknown == ["x", "y"]
-
-
 def test_strangers_are_not_linked(posts):
     """Of two lists with nobody in common at most 1 account in 200 is linked."""
     only_a = np.flatnonzero(~np.isin(posts[0].names, posts[1].names))
     only_b = np.flatnonzero(~np.isin(posts[1].names, posts[0].names))
     sides = [subset_of_accounts(posts[0], only_a), subset_of_accounts(posts[1], only_b)]
     assert min(len(only_a), len(only_b)) >= ENOUGH
-    assert len(linked_of(ask(sides))) <= min(len(only_a), len(only_b)) / 200
+    assert len(linked_of(match(*sides))) <= min(len(only_a), len(only_b)) / 200
 
 
 @pytest.fixture
@@ -152,7 +128,7 @@ def test_accounts_of_few_posts_cannot_be_judged(posts, matched, calibrated, monk
     name = names_of(linked_of(matched))[0][0]
     counts = matched.accounts[matched.accounts.account == name].posts
     monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", counts.max())
-    answer = ask(posts)
+    answer = match(*posts)
     accounts, pairs = answer.accounts, answer.pairs
     assert (accounts.problem != "").tolist() == (accounts.posts < counts.max()).tolist()
     few = pairs[["posts_a", "posts_b"]].min(axis=1) < counts.max()
@@ -164,7 +140,7 @@ def test_accounts_of_few_posts_cannot_be_judged(posts, matched, calibrated, monk
 def test_few_accounts_are_refused(posts):
     few = subset_of_accounts(posts[1], np.arange(ENOUGH - 1))
     with pytest.raises(ValueError, match="list B has .* ask `python -m helpers mine`"):
-        ask([posts[0], few])
+        match(posts[0], few)
 
 
 def test_large_lists_are_matched_by_their_nearest_pairs(matched, monkeypatch):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
-from helpers.accounts.gallery import NOBODY, UNDECIDED, UNJUDGED, AccountGallery
+from helpers.accounts.gallery import HABIT_MARGIN, NOBODY, UNDECIDED, UNJUDGED, AccountGallery
 from helpers.accounts.habits import (
     DOUBT_OF_OUTSIDERS,
     LIKENESS_WEIGHT,
@@ -172,6 +172,16 @@ def test_a_habit_alone_links_nobody(committers, encoder, habit):
     # who writes every word with a capital is so unlike all others that an own account is missed
     assert (of_owner.answer == names[0]) == (habit != "Every Word Capital")
     assert of_owner.target == names[0]
+
+
+def test_a_ratio_is_hardly_above_that_in_plain_words(gallery):
+    """Whatever is the same in spelling and marks, and nothing where words say more."""
+    queries = gallery.targets[np.arange(3)]
+    low, high = np.full((3, len(gallery)), -4.0), np.full((3, len(gallery)), 4.0)
+    words = gallery.llr([low, low], queries)
+    by_habit = gallery.llr([high, low], queries)
+    assert (words < by_habit).any() and (by_habit <= words + HABIT_MARGIN + 1e-6).all()
+    np.testing.assert_array_equal(gallery.llr([low, high], queries), words)
 
 
 def test_plain_words_are_without_rare_habits(committers, encoder):

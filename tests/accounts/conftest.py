@@ -2,18 +2,21 @@
 
 import sys
 
-import numpy as np
 import pytest
 
 from helpers.accounts import page, reading
 from helpers.accounts.answers import match
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.samples import MAX_TOKENS, halves
-from helpers.accounts.scoring import OWN_POSTS
+from helpers.accounts.validation import choose_calibration
 from helpers.core.paths import ROOT, Run
 from tests.factories import write_demo_csv
 
 sys.path.append(str(ROOT / "benchmarks"))
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
 
 
 @pytest.fixture(scope="session")
@@ -38,11 +41,8 @@ def mine(encoder, invented, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def own_encoder(encoder, mine):
-    """The encoder, calibrated on the first and the last posts of the invented accounts."""
-    first, last = halves(mine.store, *OWN_POSTS)
-    scores = encoder.model(True, mine.hours).score_matrix(first, last, MAX_TOKENS)
-    return encoder.calibrated_by(scores, first, last, np.arange(len(first)), mine.hours)
+def choice(mine):
+    return choose_calibration(mine)
 
 
 @pytest.fixture(scope="session")

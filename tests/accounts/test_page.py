@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import re
 from dataclasses import replace
 from html import unescape
@@ -11,26 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import answers
 from helpers.accounts import page as answer_page
-from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED
 from helpers.accounts.gallery import UNJUDGED
 from helpers.accounts.page import percent, render, sentences
 from helpers.accounts.samples import texts_of
+from tests.accounts.shared import visible
 
 HOSTILE = '<script>alert("x")</script>'
-
-
-@pytest.fixture(autouse=True)
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-
-
-def visible(page):
-    """The words of a page, without tags, style and script."""
-    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
 def test_every_number_of_a_pair_is_that_of_the_tables(answer, record):
@@ -62,6 +49,8 @@ def test_signs_are_in_as_many_posts_as_a_search_finds(answer, record):
     page = visible(render(record))
     signs = 0
     for pair in record["pairs"]:
+        listed = [sign["text"] for sign in pair["speaks_for"] + pair["speaks_against"]]
+        assert len(set(listed)) == len(listed) > 8
         for sign in [*pair["speaks_for"], *pair["speaks_against"]]:
             for letter in "ab":
                 account = pair[letter]
@@ -73,16 +62,9 @@ def test_signs_are_in_as_many_posts_as_a_search_finds(answer, record):
         strongest = next(sign for sign in pair["speaks_against"] if sign["posts_a"])
         words = f"it is in {strongest['posts_a']} of {pair['posts_a']} posts read of {pair['a']}"
         assert f"against it is “{strongest['text']}”: {words}" in page
-    assert signs > 50
-
-
-def test_each_sign_stands_once_and_each_system_is_explained(record):
-    page = visible(render(record))
-    for pair in record["pairs"]:
-        signs = [sign["text"] for sign in pair["speaks_for"] + pair["speaks_against"]]
-        assert len(set(signs)) == len(signs) > 8
         for name in pair["systems"]:
             assert f"{name}: " in page and f"{name}: None" not in page
+    assert signs > 50
 
 
 def test_hostile_names_and_posts_are_only_text(record):
@@ -147,41 +129,13 @@ def test_probabilities_are_never_rounded_to_certainty():
 
 def test_no_name_is_a_formula_in_a_table(answer, record, tmp_path):
     name = answer.pairs.account_a[0]
-    answer = replace(
-        answer,
-        pairs=answer.pairs.replace(name, "=SUM(A1)"),
-        accounts=answer.accounts.replace(name, "=SUM(A1)"),
-    )
+    pairs, accounts = (table.replace(name, "=SUM(A1)") for table in (answer.pairs, answer.accounts))
+    answer = replace(answer, pairs=pairs, accounts=accounts)
     answer_page.write_page(answer, record, tmp_path)
     pairs = pd.read_csv(tmp_path / "pairs.csv")
     accounts = pd.read_csv(tmp_path / "accounts.csv")
     assert pairs.account_a[0] == "'=SUM(A1)" and "'=SUM(A1)" in set(accounts.account)
     assert pairs.probability.dtype == float
-
-
-def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys):
-    assert main(["mine", str(invented), "--names"]) == 0
-    folder = tmp_path / "outputs" / "mine"
-    printed = capsys.readouterr().out
-    record = json.loads((folder / "answers.json").read_text("utf-8"))
-    assert record["headline"][0] in printed and "report.html" in printed
-    pairs = pd.read_csv(folder / "pairs.csv")
-    assert {pairs.account_a[0], pairs.account_b[0]} == {"demo-0003", "newcomer"}
-    assert not pairs.duplicated(["account_a", "account_b"]).any()
-    assert len(pd.read_csv(folder / "accounts.csv")) == 41
-    assert str(tmp_path) not in (folder / "report.html").read_text("utf-8")
-
-    # what was decided changes the next answer
-    decisions = tmp_path / "decisions.csv"
-    rows = pd.read_csv(folder / "pairs.csv")[["account_a", "account_b"]].head(2)
-    rows.assign(decision=["same", "different"]).to_csv(decisions, index=False)
-    assert main(["mine", str(invented), "--names", "--decisions", str(decisions)]) == 0
-    again = pd.read_csv(folder / "pairs.csv")
-    assert "newcomer" not in {*again.account_a, *again.account_b}
-    names = {*again.account_a, *again.account_b}
-    assert {"demo-0003 + newcomer", "newcomer + demo-0003"} & names
-    rejected = {rows.account_a[1], rows.account_b[1]}
-    assert rejected not in [set(pair) for pair in zip(again.account_a, again.account_b)]
 
 
 def test_pairs_that_are_not_shown_are_counted(answer, record):
@@ -193,13 +147,3 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
     page = visible(render(record | {"counts": record["counts"] | more}))
     assert "Not shown here: 4 more pairs of these; pairs.csv has all." in page
     assert "pairs.csv has all" not in visible(render(record))
-
-
-def test_accounts_that_fit_everybody_alike_are_counted_in_plain_words(answer, record):
-    few = answer.accounts.head(6).assign(problem=answers.EQUALLY_LIKELY)
-    said = answer_page.said(record | answer_page.numbers(replace(answer, accounts=few)))
-    words = "posts that are as much like those of any other account here (6)"
-    assert words in " ".join(said["sentences"])
-    gallery = answer.posts[0].gallery(answer.gallery.targets[np.arange(20)])
-    small = record | answer_page.numbers(replace(answer, galleries=[gallery]))
-    assert "fewer than 30 accounts" in " ".join(answer_page.said(small)["sentences"])

@@ -1,122 +1,71 @@
 """Own files: columns of any name, ten shapes of data, and clear words for what is wrong."""
 
-import bz2
-import gzip
-import json
-import lzma
-
 import numpy as np
 import pandas as pd
 import pytest
-from backports import zstd
 
 from helpers.accounts import decisions, habits, reading, validation
 from helpers.accounts.gallery import HABIT_MARGIN, NOBODY, AccountGallery
 from helpers.accounts.page import read_record, sentences
-from helpers.accounts.samples import (
-    UNKNOWN_TOPIC,
-    spread_posts,
-)
+from helpers.accounts.samples import UNKNOWN_TOPIC, spread_posts
 from helpers.core.paths import Run
 from helpers.corpus.collection import parts_folder
-from helpers.sources.table import author_names
-from tests.accounts.subsets import subset_of_accounts
+from tests.factories import write_lines, write_table
 
 
-@pytest.fixture(autouse=True)
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-
-
-def written(path, authors=6, posts=12, **columns):
+def written(path, authors=6, posts=12):
     rng = np.random.default_rng(0)
-    words = (
-        "the a tea coffee maybe never always ok well then so but green red two three like want"
-    ).split()
-    rows = [
-        {
-            "user": f"person {author}",
-            "date": f"2024-01-{1 + post:02d}T0{author % 9}:00:00Z",
-            "room": "all",
-            "message": " ".join(rng.choice(words, 12)),
-        }
-        for author in range(authors)
-        for post in range(posts)
-    ]
-    frame = pd.DataFrame(rows).rename(columns=columns)
-    {".csv": frame.to_csv, ".parquet": frame.to_parquet}.get(path.suffix, frame.to_csv)(
-        path, index=False
-    )
+    words = "the a tea coffee maybe never always ok well then so but green red two want".split()
+    rows = []
+    for author, post in np.ndindex(authors, posts):
+        date = f"2024-01-{1 + post:02d}T0{author % 9}:00:00Z"
+        rows.append((f"person {author}", date, "all", " ".join(rng.choice(words, 12))))
+    frame = pd.DataFrame(rows, columns=["user", "date", "room", "message"])
+    write_table(path, frame)
     return frame
 
 
+def guessed(path, **given):
+    return reading.column_types(str(path), given)
+
+
 def test_columns_are_guessed_or_given(tmp_path):
-    written(tmp_path / "a.csv")
-    assert reading.column_types(str(tmp_path / "a.csv"), {}) == {
-        "author": "user",
-        "text": "message",
-        "time": "date",
-        "topic": "room",
-    }
-    written(tmp_path / "b.csv", user="wer", date="wann")
-    with pytest.raises(ValueError, match="which column is the author.*'wer', 'wann'.*say --author"):
-        reading.column_types(str(tmp_path / "b.csv"), {})
-    assert reading.column_types(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
+    frame = written(tmp_path / "a.csv")
+    types = {"author": "user", "text": "message", "time": "date", "topic": "room"}
+    assert guessed(tmp_path / "a.csv") == types
+    assert guessed(tmp_path / "a.csv", time="none")["time"] is None
+    write_table(tmp_path / "b.csv", frame.rename(columns={"user": "wer", "date": "none"}))
+    with pytest.raises(ValueError, match="which column is the author.*'wer', 'none'.*say --author"):
+        guessed(tmp_path / "b.csv")
+    assert guessed(tmp_path / "b.csv", author="wer")["time"] is None
+    assert guessed(tmp_path / "b.csv", author="wer", time="none")["time"] == "none"
     with pytest.raises(ValueError, match="no column 'x'"):
-        reading.column_types(str(tmp_path / "b.csv"), {"author": "x"})
+        guessed(tmp_path / "b.csv", author="x")
     with pytest.raises(ValueError, match="CSV .* add a first line with the names of the columns"):
-        reading.column_types(str(tmp_path / "b.csv"), {})
-    (tmp_path / "pairs.jsonl").write_text('{"id": "1", "pair": ["a text", "another"]}\n')
+        guessed(tmp_path / "b.csv")
+    write_lines(tmp_path / "pairs.jsonl", [{"id": "1", "pair": ["a text", "another"]}])
     with pytest.raises(ValueError, match="'id', 'pair'.*JSON lines needs a key for the author"):
-        reading.column_types(str(tmp_path / "pairs.jsonl"), {})
+        guessed(tmp_path / "pairs.jsonl")
 
 
 def test_a_name_of_several_accounts_is_not_guessed_to_be_one(tmp_path):
     frame = written(tmp_path / "a.csv").assign(user_id=lambda posts: posts.user)
     frame.to_csv(tmp_path / "a.csv", index=False)
-    assert reading.column_types(str(tmp_path / "a.csv"), {})["author"] == "user"
+    assert guessed(tmp_path / "a.csv")["author"] == "user"
     names = frame.user.unique()
     renamed = frame.user.mask(frame.index % 2 == 0, "Pat").where(frame.user == names[0])
     shared = frame.user.replace(names[1], names[2])  # two people, and one with two names
     frame.assign(user=renamed.fillna(shared)).to_csv(tmp_path / "a.csv", index=False)
     message = f"1 of the names in the column user .*'{names[2]}' has 2.*--author user_id"
     with pytest.raises(ValueError, match=message):
-        reading.column_types(str(tmp_path / "a.csv"), {})
-    assert reading.column_types(str(tmp_path / "a.csv"), {"author": "user"})["author"] == "user"
+        guessed(tmp_path / "a.csv")
+    assert guessed(tmp_path / "a.csv", author="user")["author"] == "user"
 
 
-def test_without_times_is_asked_for_with_none(tmp_path):
-    frame = written(tmp_path / "a.csv")
-    assert reading.column_types(str(tmp_path / "a.csv"), {"time": "none"})["time"] is None
-    frame.rename(columns={"date": "none"}).to_csv(tmp_path / "b.csv", index=False)
-    assert reading.column_types(str(tmp_path / "b.csv"), {"time": "none"})["time"] == "none"
-
-
-@pytest.mark.parametrize(
-    "ending, encoding",
-    [("csv.gz", "utf-16"), ("csv.bz2", "utf-8"), ("tsv.xz", "utf-8"), ("jsonl.zst", "utf-16")],
-)
-def test_columns_and_names_of_packed_files(tmp_path, ending, encoding):
-    frame = written(tmp_path / "a.csv")
-    text = (tmp_path / "a.csv").read_text("utf-8")
-    if ending.startswith("jsonl"):
-        text = frame.to_json(orient="records", lines=True)
-    elif ending.startswith("tsv"):
-        text = text.replace(",", "\t")
-    pack = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd.compress}
-    path = tmp_path / f"posts.{ending}"
-    path.write_bytes(pack.get(path.suffix[1:], bytes)(text.encode(encoding)))
-    assert reading.column_types(str(path), {})["author"] == "user"
-    assert set(author_names(str(path), "user")) == set(frame.user)
-
-
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
-def test_all_kinds_of_files(tmp_path, kind, encoder):
-    path = tmp_path / f"posts.{kind}"
-    frame = written(path)
-    if kind == "jsonl":
-        path.write_text("\n".join(map(json.dumps, frame.to_dict("records"))))
-    mine = reading.read_posts(Run("any"), str(path), encoder)
+def test_accounts_have_pseudonyms(tmp_path, encoder):
+    path = tmp_path / "posts.parquet"
+    frame = written(tmp_path / "posts.csv")
+    mine = reading.read_posts(Run("any"), str(write_table(path, frame)), encoder)
     assert mine.card["accounts"] == 6 and mine.hours and mine.store.meta["topics"] == ["all"]
     assert all(name.startswith("u") and len(name) == 17 for name in mine.names)
     assert set(mine.names) == {decisions.pseudonym_of(name) for name in frame.user}
@@ -127,16 +76,14 @@ def test_all_kinds_of_files(tmp_path, kind, encoder):
 def test_guests_of_a_forum_are_said(tmp_path, capsys):
     frame = pd.DataFrame({"userid": [0, 0, 7], "username": ["Ann", "Bob", "Cy"], "text": "t"})
     frame.to_csv(tmp_path / "a.csv", index=False)
-    reading.column_types(str(tmp_path / "a.csv"), {"author": "userid"})
+    guessed(tmp_path / "a.csv", author="userid")
     assert "2 names in the column username have the userid 0" in capsys.readouterr().out
     frame.assign(username="Ann").to_csv(tmp_path / "a.csv", index=False)
-    reading.column_types(str(tmp_path / "a.csv"), {"author": "userid"})
+    guessed(tmp_path / "a.csv", author="userid")
     assert not capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("drop", "hours"), [(["date"], False), (["room"], True), (["date", "room"], False)]
-)
+@pytest.mark.parametrize(("drop", "hours"), [(["room"], True), (["date", "room"], False)])
 def test_without_time_or_topic(tmp_path, encoder, drop, hours):
     frame = written(tmp_path / "a.csv")
     frame.drop(columns=drop).to_csv(tmp_path / "a.csv", index=False)
@@ -149,9 +96,8 @@ def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
     frame.iloc[:3].assign(user="rare").to_csv(tmp_path / "b.csv", index=False)
     with pytest.raises(ValueError, match="the file has one account: with nobody else"):
         reading.read_posts(Run("few"), str(tmp_path / "b.csv"), encoder)
-    rare = frame.iloc[:2].assign(
-        user="rare", message=["only this was said here", "and then this as well"]
-    )
+    said = ["only this was said here", "and then this as well"]
+    rare = frame.iloc[:2].assign(user="rare", message=said)
     pd.concat([frame, rare]).to_csv(tmp_path / "c.csv", index=False)
     mine = reading.read_posts(Run("some"), str(tmp_path / "c.csv"), encoder)
     assert mine.card["accounts_with_few_posts"] == 1 and len(mine.names) == 6
@@ -195,8 +141,8 @@ def test_each_account_is_judged_by_a_fit_without_it(mine, encoder, monkeypatch):
     np.testing.assert_allclose(choice.ratios["own"][judged], expected, rtol=1e-5)
 
 
-def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monkeypatch):
-    before = validation.choose_calibration(mine)
+def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, choice, monkeypatch):
+    before = choice
     problems = np.full(len(before.older), "", object)
     problems[:3] = "40% of the text is letters or signs that the encoder does not know"
     problems[3] = "writes Spanish, for which no probability was checked"
@@ -204,11 +150,6 @@ def test_who_cannot_be_read_takes_no_part_in_the_calibration(mine, encoder, monk
     after = validation.choose_calibration(mine)
     assert len(after.older) == len(before.older) - 3
     assert after.older.authors.tolist() == before.older.authors[3:].tolist()
-
-
-def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
-    choice = validation.choose_calibration(subset_of_accounts(mine, np.arange(10)))
-    assert choice.encoder is encoder and list(choice.metrics) == ["shipped"]
 
 
 def test_who_is_asked(mine, monkeypatch):
@@ -222,20 +163,13 @@ def test_who_is_asked(mine, monkeypatch):
 @pytest.fixture
 def many(monkeypatch):
     """As if forty accounts were too many to be compared in full."""
-    for name, count in (
-        ("FULL_GALLERY", 10),
-        ("NEAREST_OF_ALL", 12),
-        ("NEAREST_OF_QUERY", 12),
-        ("COHORT_ACCOUNTS", 30),
-    ):
+    sizes = {"FULL_GALLERY": 10, "NEAREST_OF_ALL": 12, "NEAREST_OF_QUERY": 12}
+    for name, count in (sizes | {"COHORT_ACCOUNTS": 30}).items():
         monkeypatch.setattr(reading, name, count)
 
 
-@pytest.mark.parametrize("block", [7, 1000])
-def test_of_many_accounts_those_that_matter_are_compared(
-    mine, encoder, gallery, many, block, monkeypatch
-):
-    monkeypatch.setattr(reading, "BLOCK_ACCOUNTS", block)
+def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery, many, monkeypatch):
+    monkeypatch.setattr(reading, "BLOCK_ACCOUNTS", 7)
     part = mine.gallery_for(["newcomer"])
     assert len(part) + part.beyond == 41 > len(part) >= 30 and part.drawn.sum() == 30
     vectors = encoder.vectors(spread_posts(mine.store), True)
@@ -261,19 +195,16 @@ def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, ma
 
 def test_letters_that_cannot_be_read_are_said(tmp_path, encoder):
     frame = written(tmp_path / "a.csv")
-    frame.assign(
-        message=[f"привет как дела сегодня хорошо {number}" for number in range(len(frame))]
-    ).to_csv(tmp_path / "b.csv", index=False)
+    texts = [f"привет как дела сегодня хорошо {number}" for number in range(len(frame))]
+    frame.assign(message=texts).to_csv(tmp_path / "b.csv", index=False)
     with pytest.raises(ValueError, match="letters or signs that the encoder does not know"):
         reading.read_posts(Run("cyrillic"), str(tmp_path / "b.csv"), encoder)
 
 
 def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
     frame = written(tmp_path / "a.csv")
-    form = (
-        "the form of this place is always filled in with the number {} and with nothing else at "
-        "all because whoever reads it later on wants to find the same words in the same place"
-    )
+    form = "this form is always filled in with the number {} and with nothing else at all, since "
+    form += "whoever reads it later on wants to find the same words in the same place"
     ends = (
         "cats like warm old chairs|rain fell over our hills|bread costs more every year|"
         "music helps people think better|ships sail far from home|winter comes early up north"
@@ -295,29 +226,20 @@ def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
     assert not parts_folder(Run("forms")).exists(), "parts list authors by name"
 
 
-@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
-def test_a_file_of_other_delimiters_is_read(tmp_path, encoder, delimiter):
-    frame = written(tmp_path / "a.csv")
-    frame.to_csv(tmp_path / "a.csv", index=False, sep=delimiter)
-    mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
-    assert mine.card["accounts"] == 6
-
-
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
         ("id type date date_unixtime from from_id text", "from_id text date_unixtime None"),
         ("AuthorID Author Date Content Attachments Reactions", "Author Content Date None"),
-        ("author body created_utc id subreddit", "author body created_utc subreddit"),
     ],
 )
 def test_columns_of_exports_are_guessed(tmp_path, names, expected):
     (tmp_path / "a.csv").write_text(names.replace(" ", ",") + "\n")
-    types = reading.column_types(str(tmp_path / "a.csv"), {})
+    types = guessed(tmp_path / "a.csv")
     assert [str(types[kind]) for kind in ("author", "text", "time", "topic")] == expected.split()
 
 
-@pytest.mark.parametrize("time", ["", "T00:00:00Z", "T12:30:00Z", "T00:00:00+02:00"])
+@pytest.mark.parametrize("time", ["", "T12:30:00Z", "T00:00:00+02:00"])
 def test_dates_without_hours_are_no_hours(tmp_path, encoder, capsys, time):
     frame = written(tmp_path / "a.csv")
     days = frame.date.str[:10]
@@ -339,8 +261,6 @@ def test_an_empty_topic_loses_no_post(tmp_path, encoder, capsys):
     frame.loc[frame.index % 5 > 0, "room"] = ""
     frame.to_csv(tmp_path / "a.csv", index=False)
     mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
-    assert mine.store.posts == len(frame) and set(mine.store.meta["topics"]) == {
-        "all",
-        UNKNOWN_TOPIC,
-    }
+    assert mine.store.posts == len(frame)
+    assert set(mine.store.meta["topics"]) == {"all", UNKNOWN_TOPIC}
     assert mine.card["note_empty_topic"] == (frame.room == "").sum()

@@ -1,8 +1,6 @@
 """Accounts that posted the same texts are named, also where nothing else of them is left."""
 
 import json
-import re
-from html import unescape
 
 import pandas as pd
 import pytest
@@ -12,14 +10,10 @@ from helpers.accounts.__main__ import main
 from helpers.accounts.decisions import find_same_texts
 from helpers.core import paths
 from helpers.corpus import collection
+from tests.accounts.shared import visible
 from tests.factories import write_demo_csv
 
 HOSTILE = "<b>copy\u202ecat"
-
-
-@pytest.fixture(autouse=True)
-def outputs(tmp_path, monkeypatch):
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +40,7 @@ def names_of(pairs, path):
     return [{names[pair.account_a], names[pair.account_b]} for pair in pairs.itertuples()]
 
 
-def visible(page):
-    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
-
-
-def test_mine_names_pairs_before_any_number(copied, original, capsys, tmp_path):
+def test_mine_names_pairs_before_any_number(copied, original, capsys):
     assert main(["mine", str(copied), "--names"]) == 0
     lines = capsys.readouterr().out.splitlines()
     lines = [line for line in lines if "rows were dropped" not in line]
@@ -73,17 +62,6 @@ def test_mine_names_pairs_before_any_number(copied, original, capsys, tmp_path):
     assert list(table.texts) == [pair["texts"] for pair in record["pairs"]]
     assert "nothing but copies of earlier posts" in visible(page)
 
-    rows = [(HOSTILE, "demo-0003", "same"), ("demo-0007", "demo-0005", "different")]
-    decisions = tmp_path / "decisions.csv"
-    pd.DataFrame(rows, columns=["account_a", "account_b", "decision"]).to_csv(
-        decisions, index=False
-    )
-    assert main(["mine", str(copied), "--decisions", str(decisions)]) == 0
-    assert "posted the same texts" not in capsys.readouterr().out
-    page = (folder / "report.html").read_text("utf-8")
-    assert "posted the same texts" not in page
-    assert pd.read_csv(folder / "same_texts.csv").empty
-
 
 def test_copies_are_known_as_long_as_posts_are(copied, original, encoder, tmp_path, monkeypatch):
     """Whatever was read before, stopped or damaged; posts are read again only if they must be."""
@@ -97,6 +75,9 @@ def test_copies_are_known_as_long_as_posts_are(copied, original, encoder, tmp_pa
     assert names_of(find_same_texts([posts], None), copied) == named and len(merges) == 1
     posts = reading.read_posts(run, str(copied), encoder)
     assert names_of(find_same_texts([posts], None), copied) == named and len(merges) == 1
+    rows = [(HOSTILE, "demo-0003", "same"), ("demo-0007", "demo-0005", "different")]
+    decided = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
+    assert find_same_texts([posts], decided).empty
     posts.texts_path.write_bytes(posts.texts_path.read_bytes()[:-5])
     posts = reading.read_posts(run, str(copied), encoder)
     assert names_of(find_same_texts([posts], None), copied) == named and len(merges) == 2
@@ -116,7 +97,7 @@ def test_copies_are_known_as_long_as_posts_are(copied, original, encoder, tmp_pa
     assert len(list((run.folder / "texts").glob("*.parquet"))) == 1
 
 
-def test_match_names_pairs_across_lists(original, copied, tmp_path, capsys, monkeypatch):
+def test_match_names_pairs_across_lists(original, copied, tmp_path, capsys):
     """Also where a list is then too small to be matched."""
     stranger = original[original.nick == "demo-0003"].assign(nick="stranger")
     few = original[original.nick.isin(["demo-0001", "demo-0002"])]

@@ -8,6 +8,7 @@ import pytest
 from helpers.accounts import samples as module
 from helpers.accounts.samples import without_passages
 from helpers.accounts.unjudged import posts_of_one_form
+from tests.accounts.shared import posts_of
 from tests.factories import store_in_memory
 
 FORM = (
@@ -29,31 +30,15 @@ def test_texts_times_and_lengths(encoder):
 
 
 def test_rooms_go_with_their_posts(encoder):
-    first, second = (
-        module.samples_of(posts, encoder.tokenizer, topics=topics)
-        for posts, topics in (
-            ([["> quoted only", "a first"], ["b"]], [["gone", "tea"], [None]]),
-            ([["c", "d", "e"]], [["tea", 7, float("nan")]]),
-        )
-    )
-    assert module.rooms_of(first.store).tolist() == ["tea", module.UNKNOWN_TOPIC]
-    assert module.rooms_of(module.in_memory(second).store).tolist() == [
-        "tea",
-        "7",
-        module.UNKNOWN_TOPIC,
-    ]
+    posts = [["> quoted only", "a first"], ["b", "c", "d"]]
+    topics = [["gone", "tea"], [None, 7, float("nan")]]
+    samples = module.samples_of(posts, encoder.tokenizer, topics=topics)
+    none = module.UNKNOWN_TOPIC
+    assert module.rooms_of(samples.store).tolist() == ["tea", none, "7", none]
     unlisted = store_in_memory([2])
-    unlisted.meta["topics"], unlisted.topic[:] = ["a"], [0, 1]
-    assert module.rooms_of(unlisted).tolist() == ["a", module.UNKNOWN_TOPIC], (
-        "the last row is any other topic"
-    )
-
-
-def test_a_post_without_own_words_is_left_out(encoder):
-    times = [[1577836800, 1577840400], [1577836800]]
-    samples = module.samples_of([["> quoted only", "mine"], ["other"]], encoder.tokenizer, times)
-    assert samples.count.tolist() == [1, 1]
-    assert samples.store.hour.tolist() == [1, 0]  # the time of the post that stayed
+    unlisted.meta["topics"] = ["a"]
+    unlisted.topic[:] = [0, 1]
+    assert module.rooms_of(unlisted).tolist() == ["a", none], "the last row is any other topic"
 
 
 @pytest.mark.parametrize(
@@ -61,19 +46,14 @@ def test_a_post_without_own_words_is_left_out(encoder):
     [
         ([], None, "no account"),
         ([["a"], ["> quote"]], None, "account 1 has no post"),
-        ([["a"]], [[1, 2]], "one time for each post"),
         ([["a"]], [["never"]], "1 times are none"),
         ([["a"], ["b", None]], None, "account 1 has the post None"),
+        (["post", "post"], None, "one list an account"),
     ],
 )
 def test_what_is_wrong_is_said(encoder, given, times, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         module.samples_of(given, encoder.tokenizer, times)
-
-
-def test_one_list_of_texts_is_not_two_accounts(encoder):
-    with pytest.raises(TypeError, match="one list an account"):
-        module.samples_of(["post", "post"], encoder.tokenizer)
 
 
 def test_posts_are_spread_over_all_of_an_account():
@@ -87,20 +67,24 @@ def test_posts_are_spread_over_all_of_an_account():
     assert module.spread_posts(store).store is store, "nothing is copied where all fit"
 
 
+KINDS = np.arange(2, 4002).astype(np.uint64)  # of 4,000 tokens, each its own
+
+
+def store_of(counts, posts):
+    """A store of accounts with so many of the given posts, which are lists of tokens."""
+    store = store_in_memory(counts, lengths=list(map(len, posts)))
+    store.tokens[:] = np.concatenate(posts)
+    return store
+
+
 def test_posts_of_one_form_are_counted():
     rng = np.random.default_rng(0)
     joins = [[5, 6, 7, *rng.integers(100, 900, 2)] for _ in range(20)]
     person = [list(rng.integers(100, 900, 9)) for _ in range(20)]
     signed = [[*rng.integers(100, 900, 9), 5, 6, 7] for _ in range(20)]
     few = joins[:4]
-    posts = [*joins, *person, *signed, *few]
-    store = replace(
-        store_in_memory([20, 20, 20, 4]),
-        tokens=np.concatenate(posts).astype(np.uint16),
-        post_offsets=np.cumsum([0, *map(len, posts)]),
-    )
-    kinds = np.arange(2, 1002, dtype=np.uint64)
-    assert posts_of_one_form(store, kinds).tolist() == [20, 0, 0, 0]
+    store = store_of([20, 20, 20, 4], [*joins, *person, *signed, *few])
+    assert posts_of_one_form(store, KINDS).tolist() == [20, 0, 0, 0]
 
 
 def test_a_footer_of_several_accounts_is_no_form():
@@ -112,14 +96,18 @@ def test_a_footer_of_several_accounts_is_no_form():
     alone = [[*rng.integers(100, 900, 9), *range(60, 90)] for _ in range(20)]
     persons = [list(rng.integers(100, 900, 9)) for _ in range(80)]
     posts = [*joins, *colleague, *other, *footers_only, *alone, *persons]
-    store = replace(
-        store_in_memory([20] * 9),
-        tokens=np.concatenate(posts).astype(np.uint16),
-        post_offsets=np.cumsum([0, *map(len, posts)]),
-    )
-    kinds = np.arange(2, 1002, dtype=np.uint64)
     # what stands before a footer is judged as any post; what one account alone repeats is its form
-    assert posts_of_one_form(store, kinds).tolist() == [20, 0, 0, 0, 20, 0, 0, 0, 0]
+    assert posts_of_one_form(store_of([20] * 9, posts), KINDS).tolist() == [
+        20,
+        0,
+        0,
+        0,
+        20,
+        0,
+        0,
+        0,
+        0,
+    ]
 
 
 def repeated_naively(posts, length):
@@ -142,48 +130,21 @@ def test_passages_equal_those_of_a_loop(monkeypatch):
     monkeypatch.setattr(module, "PASSAGE_TOKENS", 4)
     rng = np.random.default_rng(0)
     texts = [rng.integers(0, 3, size).tolist() for size in (30, 4, 25, 3, 40, 0)]
-    store = store_in_memory([2, 4], lengths=[len(post) for post in texts], vocabulary=3)
-    store.tokens[:] = np.concatenate(texts)
-    kinds = np.arange(1, 4).astype(np.uint64)
-    left, dropped = without_passages(store, kinds)
+    left, dropped = without_passages(store_of([2, 4], texts), KINDS)
     expected = [
         own for own, post in zip(repeated_naively(texts, 4), texts) if len(own) >= 0.25 * len(post)
     ]
-    kept_posts = [
-        left.tokens[a:b].tolist() for a, b in zip(left.post_offsets, left.post_offsets[1:])
-    ]
+    kept_posts = posts_of(left)
     assert kept_posts == expected and dropped == sum(map(len, texts)) - sum(map(len, expected)) > 0
     assert left.author_offsets[-1] == len(kept_posts) == len(left.hour)
 
 
 def test_forms_that_differ_in_a_number_are_one_form(encoder):
     own = ["I never liked tabs.", "Spaces, always spaces!"]
-    samples = module.samples_of(
-        [[FORM.format(3), own[0]], [FORM.format(41), own[1]]], encoder.tokenizer
-    )
+    posts = [[FORM.format(3), own[0]], [FORM.format(41), own[1]]]
+    samples = module.samples_of(posts, encoder.tokenizer)
     left, dropped = without_passages(samples.store, encoder.kinds)
-    texts = [
-        encoder.tokenizer.decode(left.tokens[a:b])
-        for a, b in zip(left.post_offsets, left.post_offsets[1:])
-    ]
-    assert dropped > 20 and texts == own
-
-
-def test_stores_are_cut(encoder):
-    both = module.samples_of([["a first one", "b"], ["e f g", "h"]], encoder.tokenizer)
-    second = module.samples_of([["e f g", "h"]], encoder.tokenizer)
-    alone = module.in_memory(both[np.array([1])])
-    assert alone.count.tolist() == [2]
-    assert alone.store.tokens.tolist() == second.store.tokens.tolist()
-
-
-def test_of_an_account_of_many_texts_evenly_spread_ones_are_read(encoder, monkeypatch):
-    texts = [f"this is what number {number} says" for number in range(10)]
-    monkeypatch.setattr(module.spread_posts, "__defaults__", (None, 4))
-    samples = module.samples_of([texts, texts[:3]], encoder.tokenizer)
-    assert samples.count.tolist() == [4, 3]
-    read = module.texts_of(samples.store, np.arange(4), encoder.tokenizer)
-    assert [text.split()[4] for text in read] == ["0", "3", "6", "9"]
+    assert dropped > 20 and [encoder.tokenizer.decode(post) for post in posts_of(left)] == own
 
 
 def test_frames_equal_those_of_a_loop():
@@ -199,9 +160,7 @@ def test_frames_equal_those_of_a_loop():
         if number % 4 == 0:
             post[-1:-1] = [8, 9, 10]
     posts.append([1, 2, 3])  # nothing else: stays
-    store = store_in_memory([count + 1], lengths=list(map(len, posts)), vocabulary=4000)
-    store.tokens[:] = np.concatenate(posts)
-    left = module.without_frames(store, np.arange(2, 4002).astype(np.uint64))
+    left = module.without_frames(store_of([count + 1], posts), KINDS)
     expected = []
     for post in posts[:-1]:
         if post[:3] == [1, 2, 3]:
@@ -209,16 +168,12 @@ def test_frames_equal_those_of_a_loop():
         if post[-4:] == [4, 5, 6, 7]:
             post = post[:-4]
         expected.append(post)
-    found = [left.tokens[a:b].tolist() for a, b in zip(left.post_offsets, left.post_offsets[1:])]
-    assert found == [*expected, [1, 2, 3]]
+    assert posts_of(left) == [*expected, [1, 2, 3]]
 
 
 def test_phrases_go_wherever_they_stand():
     posts = [[number + 20, 8, 9, 10, number + 60] for number in range(12)]
     posts += [[number + 200, number + 300] for number in range(12)] + [[8, 9, 10]]
-    store = store_in_memory([25], lengths=list(map(len, posts)), vocabulary=4000)
-    store.tokens[:] = np.concatenate(posts)
-    kinds = np.arange(2, 4002).astype(np.uint64)
-    left = module.without_phrases(module.whole_accounts(store), kinds).store
-    found = [left.tokens[a:b].tolist() for a, b in zip(left.post_offsets, left.post_offsets[1:])]
-    assert found == [*([post[0], post[-1]] for post in posts[:24]), [8, 9, 10]]
+    samples = module.whole_accounts(store_of([25], posts))
+    left = module.without_phrases(samples, KINDS).store
+    assert posts_of(left) == [*([post[0], post[-1]] for post in posts[:24]), [8, 9, 10]]

@@ -1,4 +1,4 @@
-"""Two lists of accounts: partners are found, nobody is an answer, and decisions are heeded."""
+"""Two lists of accounts: partners are found, nobody is an answer, strangers are not linked."""
 
 import re
 from collections import Counter
@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.accounts import answers, commands, page, reading, scoring
-from helpers.accounts.answers import LEAST_PROBABILITY, LINKED, Question, match
+from helpers.accounts.answers import LEAST_PROBABILITY, LINKED, match
 from helpers.accounts.encoder import ENOUGH
 from helpers.accounts.gallery import LINK_COSTS, UNJUDGED
 from helpers.accounts.page import render
-from helpers.accounts.scoring import ScoringConfig
 from helpers.accounts.signs import evidence
+from helpers.accounts.validation import CalibrationChoice
 from helpers.core.paths import Run
 from helpers.evaluation.matching import as_pairs
 from helpers.evaluation.scores import as_rows
 from helpers.sources import COLUMNS, open_source
-from tests.accounts.subsets import subset_of_accounts
+from tests.accounts.shared import subset_of_accounts
 from tests.oracles import slow_candidates
 
 ONLY_A = range(0, 30)  # numbers of invented accounts
@@ -59,18 +59,9 @@ def posts(encoder, files, tmp_path_factory):
     patch.undo()
 
 
-def ask(posts, decisions=None, **question):
-    return match(*posts, Question(**question), decisions)
-
-
 @pytest.fixture(scope="module")
-def matched(encoder, posts):
-    return ask(posts)
-
-
-def decided_as(*rows):
-    frame = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
-    return frame.assign(who="", when="", note="a note")
+def matched(posts):
+    return match(*posts)
 
 
 def names_of(pairs):
@@ -91,6 +82,7 @@ def test_most_partners_are_found(matched):
     right = linked.account_a == linked.account_b
     assert right.sum() >= 0.6 * len(IN_BOTH) and (~right).sum() <= 1
     assert 0.3 < matched.costs.prior < 0.8
+    assert matched.pairs.probability.max() <= matched.highest_probability < 1
     assert matched.pairs.probability.min() >= LEAST_PROBABILITY
     nobody = nobody_of(matched, "A")
     only_a = ~nobody.index.isin(nobody_of(matched, "B").index)
@@ -104,70 +96,51 @@ def test_the_sum_of_an_account_s_probabilities_is_one(matched):
     assert (sums.dropna() > 0.7).all(), "but pairs below a hundredth, and what the cap takes"
 
 
-def test_the_order_of_the_lists_does_not_matter(encoder, posts, matched):
-    reverse = ask(posts[::-1])
+def test_the_order_of_the_lists_does_not_matter(posts, matched):
+    reverse = match(*posts[::-1])
     columns = {"account_a": "account_b", "account_b": "account_a"}
     columns |= {"posts_a": "posts_b", "posts_b": "posts_a"}
-    order = ["account_a", "account_b"]
-    pd.testing.assert_frame_equal(
-        reverse.pairs.rename(columns=columns)[matched.pairs.columns].sort_values(
-            order, ignore_index=True
-        ),
-        matched.pairs.sort_values(order, ignore_index=True),
-    )
+    swapped = reverse.pairs.rename(columns=columns)[matched.pairs.columns]
+    order = {"by": ["account_a", "account_b"], "ignore_index": True}
+    pd.testing.assert_frame_equal(swapped.sort_values(**order), matched.pairs.sort_values(**order))
     pd.testing.assert_series_equal(nobody_of(reverse, "B"), nobody_of(matched, "A"))
     assert {reverse.fitted_list, matched.fitted_list} == {"A", "B"}
 
 
-def test_decisions_are_heeded(encoder, posts, matched):
-    linked = names_of(linked_of(matched))
-    wrong = (matched.gallery.names[0], linked[1][1])
-    rows = [(*wrong, "same"), *[(*pair, "different") for pair in linked[2:4]]]
-    changed = ask(posts, decided_as(*rows, (*linked[0], "later"), ("x", "y", "same")))
-    new_pairs = changed.pairs
-    assert wrong[0] not in set(new_pairs.account_a) and wrong[1] not in set(new_pairs.account_b)
-    assert wrong[0] not in nobody_of(changed, "A") and wrong[1] not in nobody_of(changed, "B")
-    assert not set(linked[2:4]) & set(names_of(changed.pairs))
-    assert linked[0] in names_of(linked_of(changed)), "others stay"
-    put_off = new_pairs[new_pairs.decision == "later"]
-    assert names_of(put_off) == linked[:1] and put_off.note.tolist() == ["a note"]
-    assert changed.unknown == ["x", "y"]
-
-
-def test_somebody_must_be_left(encoder, posts):
-    partner = posts[1].names[0]
-    everybody = [(name, partner, "same") for name in posts[0].names]
-    with pytest.raises(ValueError, match="nobody is left to match"):
-        ask(posts, decided_as(*everybody))
-
-
-def test_strangers_are_not_linked(encoder, posts):
+def test_strangers_are_not_linked(posts):
     """Of two lists with nobody in common at most 1 account in 200 is linked."""
     only_a = np.flatnonzero(~np.isin(posts[0].names, posts[1].names))
     only_b = np.flatnonzero(~np.isin(posts[1].names, posts[0].names))
     sides = [subset_of_accounts(posts[0], only_a), subset_of_accounts(posts[1], only_b)]
     assert min(len(only_a), len(only_b)) >= ENOUGH
-    assert len(linked_of(ask(sides))) <= min(len(only_a), len(only_b)) / 200
+    assert len(linked_of(match(*sides))) <= min(len(only_a), len(only_b)) / 200
 
 
-def test_accounts_of_few_posts_cannot_be_judged(encoder, posts, matched, monkeypatch):
+@pytest.fixture
+def calibrated(posts, matched, monkeypatch):
+    """The encoder of ``matched`` is not fitted again."""
+    choice = CalibrationChoice(matched.galleries[0].encoder, 0)
+    monkeypatch.setattr(answers.validation, "choose_calibration", lambda *_: choice)
+
+
+def test_accounts_of_few_posts_cannot_be_judged(posts, matched, calibrated, monkeypatch):
     """The same name may be of few posts in one list only."""
     name = names_of(linked_of(matched))[0][0]
     counts = matched.accounts[matched.accounts.account == name].posts
     monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", counts.max())
-    accounts = ask(posts).accounts
+    answer = match(*posts)
+    accounts, pairs = answer.accounts, answer.pairs
     assert (accounts.problem != "").tolist() == (accounts.posts < counts.max()).tolist()
-    pairs = ask(posts).pairs
     few = pairs[["posts_a", "posts_b"]].min(axis=1) < counts.max()
     assert few.any() and not few.all()
     assert (pairs.state == UNJUDGED).tolist() == few.tolist()
     assert (pairs.reason != "").tolist() == few.tolist()
 
 
-def test_few_accounts_are_refused(encoder, posts):
+def test_few_accounts_are_refused(posts):
     few = subset_of_accounts(posts[1], np.arange(ENOUGH - 1))
     with pytest.raises(ValueError, match="list B has .* ask `python -m helpers mine`"):
-        ask([posts[0], few])
+        match(posts[0], few)
 
 
 def test_large_lists_are_matched_by_their_nearest_pairs(matched, monkeypatch):
@@ -250,7 +223,7 @@ def linked_pairs(scores, overlap):
 
 
 @given(MATRICES)
-def test_no_forbidden_pair_is_linked_and_nobody_has_two_partners(drawn):
+def test_nobody_has_two_partners_or_a_forbidden_one_whatever_the_order(drawn):
     rng, scores, overlap = scores_of(drawn)
     is_forbidden = rng.random(scores.shape) < 0.3
     scores[is_forbidden] = -np.inf
@@ -258,25 +231,11 @@ def test_no_forbidden_pair_is_linked_and_nobody_has_two_partners(drawn):
     assert not is_forbidden[tuple(linked.T)].any()
     for side in linked.T:
         assert len(set(side)) == len(side)
-
-
-@given(MATRICES)
-def test_another_order_gives_the_same_links(drawn):
-    rng, scores, overlap = scores_of(drawn)
     rows = rng.permutation(scores.shape[0])
     columns = rng.permutation(scores.shape[1])
-    links = linked_pairs(scores, overlap)
     shuffled = linked_pairs(scores[rows][:, columns], overlap)
     again = np.stack([rows[shuffled[:, 0]], columns[shuffled[:, 1]]], 1)
-    assert set(map(tuple, again)) == set(map(tuple, links))
-
-
-def test_no_probability_is_above_what_the_fit_supports(encoder, posts, matched, monkeypatch):
-    assert matched.pairs.probability.max() <= matched.highest_probability < 1
-    monkeypatch.setattr(ScoringConfig, "bounds", lambda *_: (-1.0, 1.0))
-    answer = ask(posts)
-    assert answer.pairs.probability.max() <= answer.highest_probability < 0.5
-    assert not len(linked_of(answer)) and len(answer.pairs)
+    assert set(map(tuple, again)) == set(map(tuple, linked))
 
 
 def test_the_page_says_what_the_tables_say(matched, monkeypatch):

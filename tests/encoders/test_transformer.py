@@ -9,7 +9,6 @@ from helpers.encoders import transformer
 from helpers.encoders.base import embed
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.tokens.batch import Samples, make_batch
-from helpers.tokens.samplers import AuthorSampler, make_sampler
 from tests.factories import store_in_memory
 
 DENSE = {"preset": "tyo2021", "dim": 6}
@@ -56,22 +55,10 @@ def test_an_embedding_depends_on_nothing_but_its_own_text(store, monkeypatch):
     for post in posts:
         alone = embed(encoder, Samples.of_posts(store)[[post]], 40)
         assert np.allclose(together[post], alone[0], atol=1e-5)
-    batch = make_batch(
-        store, np.array([0]), np.array([0]), np.array([1]), 200
-    )  # padded far beyond its end
+    # padded far beyond its end
+    batch = make_batch(store, np.array([0]), np.array([0]), np.array([1]), 200)
     with torch.no_grad():
         assert np.allclose(encoder(batch).numpy(), together[:1], atol=1e-5)
-
-
-def test_posts_of_a_stream_are_read_as_one_text(store):
-    encoder = make()
-    a, b = store.post_offsets[[0, 3]]
-    vectors = embed(encoder, Samples(store, *np.array([[0], [3], [0]])), 40)
-    assert np.allclose(
-        vectors[0],
-        normalize(by_hand(encoder.post.body, store.tokens[a:b].tolist()), dim=0),
-        atol=1e-5,
-    )
 
 
 def test_a_text_without_tokens_is_a_number_and_alike_for_all():
@@ -81,22 +68,3 @@ def test_a_text_without_tokens_is_a_number_and_alike_for_all():
     with torch.no_grad():
         nothing = make(unit=False)(make_batch(empty, *np.array([[0], [0], [1]]), 4))
     assert np.isfinite(nothing.numpy()).all() and not nothing.any()
-
-
-def two_each(store):
-    settings = {"authors_per_batch": 4, "samples_per_author": 2, "max_posts": 1, "max_tokens": 40}
-    return make_sampler(AuthorSampler(**settings), store, 0)(0)
-
-
-def test_mixed_precision_of_a_training_reaches_the_transformer(store):
-    batch = two_each(store)
-    kinds, encoder = [], make()
-    layer = encoder.post.body.encoder.layer[0].attention.output.dense
-    layer.register_forward_hook(lambda module, given, result: kinds.append(result.dtype))
-    with torch.no_grad():
-        encoder(batch)
-        with torch.autocast("cpu", torch.bfloat16):
-            encoder(batch)
-    assert set(kinds[: len(kinds) // 2]) == {torch.float32} and set(kinds[len(kinds) // 2 :]) == {
-        torch.bfloat16
-    }

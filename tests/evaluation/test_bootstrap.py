@@ -44,13 +44,6 @@ def test_it_is_that_of_scipy_and_of_the_normal_law_for_single_rows():
     assert (high - low) / 2 == pytest.approx(1.96 * values.std() / math.sqrt(500), rel=0.08)
 
 
-def test_the_seed_draws_and_none_means_no_interval():
-    values, groups = np.random.default_rng(0).random((40, 3)), np.arange(40)
-    assert np.array_equal(interval(values, groups, 50, 1), interval(values, groups, 50, 1))
-    assert not np.array_equal(interval(values, groups, 50, 1), interval(values, groups, 50, 2))
-    assert np.isnan(interval(values, groups, 0)).all()
-
-
 def test_resamples_without_a_value_count_for_nothing():
     def measure(values, weights):
         means = weights @ values / weights.sum(1)

@@ -84,7 +84,6 @@ def test_rates_and_costs_are_those_of_scikit_learn_and_of_a_sweep(scores, same):
 def test_constant_scores_say_nothing():
     rates = error_rates(count_scores(np.full(50, 0.7), np.arange(50) < 3))
     assert eer(*rates) == 0.5 and min_dcf(*rates) == 1
-    assert recall_at(*rates, 0.9, 0.05) == 0
     assert recall_at(*rates, 0.5, 0.5) == 1, "exactly the precision is enough"
 
 
@@ -105,8 +104,6 @@ def test_recall_at_a_precision_is_that_of_a_loop_over_thresholds():
 
 def test_what_cannot_be_counted():
     scores, same = trials(0, None, 1)
-    with pytest.raises(ValueError, match="1 scores are not finite"):
-        count_scores(np.where(np.arange(400) == 3, np.nan, scores), same)
     for one_kind in (same & False, same | True):
         with pytest.raises(ValueError, match="need finite scores and both kinds"):
             count_scores(scores, one_kind)

@@ -8,7 +8,6 @@ from scipy import optimize, sparse
 
 from helpers.evaluation import models as model_module
 from helpers.evaluation.models import (
-    Member,
     Model,
     as_model,
     fit_weights,
@@ -45,20 +44,6 @@ def weighted(systems, weights):
     return Model.mean([replace(part, weight=w) for part, w in zip(members, weights, strict=True)])
 
 
-def test_models_that_share_a_member_embed_once():
-    encoder = member(5)
-    shared = Member("shared", encoder, "s_norm")
-    model = weighted({"shared": shared, "a": MEMBERS["a"]}, [1, 2])
-    for _ in range(2):
-        scores(model)
-    renamed = Model.fuse({"renamed": shared})
-    np.testing.assert_array_equal(scores(renamed), scores(shared))
-    renamed.score_matrix(TRIALS.targets, TRIALS.targets)
-    assert encoder.calls == 30 + 30
-    half = Trials(TRIALS.queries[np.arange(15)], TRIALS.targets)
-    np.testing.assert_array_equal(scores(renamed, half), scores(shared)[:15])
-
-
 def test_fused_scores_are_the_weighted_mean_of_sparse_and_dense_members():
     silent = member(7)
     model = weighted(MEMBERS | {"silent": silent}, [2, 1, 1, 0])
@@ -72,16 +57,6 @@ def test_fused_scores_are_the_weighted_mean_of_sparse_and_dense_members():
     listed = model.pair_scores(TRIALS.queries, TRIALS.targets, pairs)
     np.testing.assert_allclose(listed, wanted[tuple(pairs.T)], atol=2e-6)
     assert silent.calls == 0, "a member without weight is not asked"
-
-
-def test_members_of_other_reference_targets_share_no_gallery():
-    """Of one encoder and one cache: what was measured against all is not what half of them give."""
-    whole = Member("whole", MEMBERS["a"], "s_norm")
-    reference = np.arange(len(TRIALS.targets)) % 2 == 0
-    half = replace(whole, reference=reference)
-    fresh = Member("half", MEMBERS["a"], "s_norm", reference=reference)
-    assert (scores(whole) != scores(half)).any()
-    np.testing.assert_array_equal(scores(half), scores(fresh))
 
 
 def test_fitted_weights_are_those_of_the_most_likely_own_targets():
@@ -117,20 +92,10 @@ def test_a_member_that_says_nothing_or_the_contrary_has_no_weight():
     assert shares["wrong"] == 0 and shares["a"] > 3 * max(shares[name] for name in noise)
 
 
-@pytest.mark.parametrize("weights", [[1, -1], [0, 0], [1, np.nan]])
-def test_weights_without_sense_are_refused(weights):
-    with pytest.raises(ValueError, match="fusion weights .* sum must be above 0"):
-        weighted({name: MEMBERS[name] for name in "ab"}, weights)
-
-
 def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():
     for nothing in (Trials(SAMPLES[:0], TRIALS.targets), Trials(TRIALS.queries, SAMPLES[:0])):
         with pytest.raises(ValueError, match="no samples to embed: an empty gallery, or no q"):
             scores(MEMBERS["a"], nothing)
-    with pytest.raises(ValueError, match="ranks need"):
-        fit_weights(MEMBERS, Trials(SAMPLES[:0], SAMPLES[30:]))
-    with pytest.raises(ValueError, match="fusion"):
-        fit_weights({}, TRIALS)
     for kind in (np.asarray, sparse.csr_matrix):
         rows = unit_rows(60, 6)
         rows[37, 2] = np.nan

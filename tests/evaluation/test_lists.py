@@ -5,15 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.core import results
-from helpers.evaluation import lists
 from helpers.evaluation.bootstrap import INTERVAL_ENDS, resample_weights
 from helpers.evaluation.lists import (
     METRICS,
     best_answers,
     list_metrics,
     match_drawn_lists,
-    record_lists,
 )
 from helpers.evaluation.matching import fit_match
 from tests.oracles import slow_answers, slow_list_metrics
@@ -85,14 +82,6 @@ def test_metrics_and_paired_differences_are_those_of_a_loop(seed):
     assert list(table.index) == [f"{name}_difference" for name in METRICS]
 
 
-def test_what_cannot_be_measured_is_an_error():
-    with pytest.raises(ValueError, match="1 of 9 scores are no numbers"):
-        best_answers(np.where(np.eye(3) * [1, 0, 0], np.nan, 1), np.eye(3, dtype=bool))
-    for base in (answers_of(1).assign(account=0), answers_of(2)):
-        with pytest.raises(ValueError, match="same queries"):
-            list_metrics(answers_of(1), base)
-
-
 ACCOUNTS = 40  # of drawn lists
 
 
@@ -134,18 +123,3 @@ def test_answers_of_several_lists_are_counted_together(line):
     assert abs(np.mean(estimated.overlaps) - 0.5) < 0.25 and 0.5 not in estimated.overlaps
     first, second = [lists_.answers["alone"].account for lists_ in (found, estimated)]
     np.testing.assert_array_equal(first, second)
-
-
-def test_each_way_is_a_row_of_its_own(line, tmp_path):
-    found = match_drawn_lists(scores_of(0), line, 0.5, lists=2)
-    record_lists(tmp_path, found, "TF-IDF, AS-norm", "matched, overlap 0.5", split="test")
-    rows = results.read_results(tmp_path)
-    without_ranks = set(rows.model) - set(rows[rows.metric == "MRR"].model)
-    assert without_ranks == {f"TF-IDF, {way}" for way in lists.WITHOUT_RANKS}
-    rows = rows[rows.metric.isin(["R@1", "R@1_difference"])].set_index(["model", "base"])
-    ways = [f"TF-IDF, {way}" for way in ("AS list", "matched", "assigned", "mutual")]
-    bases = [("TF-IDF, matched", base) for base in ("TF-IDF, AS-norm", "TF-IDF, AS list")]
-    assert set(rows.index) == {(model, "") for model in ["TF-IDF, AS-norm", *ways]} | {*bases}
-    assert (rows["queries"] == len(found.answers["alone"]) // 2).all()
-    stored = rows.loc[("TF-IDF, matched", ""), "value"]
-    assert stored == list_metrics(found.answers["matched"], resamples=0).value["R@1"]

@@ -40,8 +40,7 @@ def ranked(*arguments, **settings):
     return positive_ranks(*sides(*arguments, **settings)).tolist()
 
 
-@pytest.mark.parametrize("dim", [3, 64, 1024])
-@pytest.mark.parametrize("block", [1, 2**24])
+@pytest.mark.parametrize(("dim", "block"), [(3, 1), (1024, 2**24)])
 def test_ranks_are_counted(monkeypatch, dim, block):
     monkeypatch.setattr(scores, "BLOCK", block)
     queries, targets = unit_rows(30, dim), unit_rows(50, dim, seed=1)
@@ -70,8 +69,6 @@ def test_what_has_no_rank():
     with pytest.raises(ValueError, match="1 of 6 queries have no target of their author"):
         ranked(rows, rows[:5])
     model, trials = sides(rows, rows)
-    with pytest.raises(ValueError, match="not listed pairs"):
-        positive_ranks(model, Trials(trials.queries, trials.targets, np.array([[0, 0]])))
     with pytest.raises(ValueError, match="targets of two authors, not 0 queries"):
         positive_ranks(model, Trials(trials.queries[:0], trials.targets))
 
@@ -88,7 +85,7 @@ def test_the_summary_by_hand():
     assert ((table.low <= table.value) & (table.value <= table.high)).all()
 
 
-@pytest.mark.parametrize("posts", [1, 4, 16])
+@pytest.mark.parametrize("posts", [1, 16])
 def test_targets_are_later_and_apart(posts):
     counts = np.random.default_rng(0).integers(1, 60, 40)
     store = store_in_memory(counts)
@@ -109,8 +106,6 @@ def test_the_accounts_may_be_those_of_a_larger_size():
     store = store_in_memory([32, 31, 5])
     with pytest.raises(ValueError, match="two authors with 32 posts, found 1"):
         ranking_trials(store)
-    with pytest.raises(ValueError, match="query and target of"):
-        ranking_trials(store, 4, 7)
 
 
 def test_models_are_compared_on_the_same_queries():
@@ -184,8 +179,7 @@ def test_half_of_each_author_asks():
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("block", [1, 300, 1 << 24])
+@pytest.mark.parametrize(("kind", "block"), [(np.asarray, 1), (sparse.csr_array, 300)])
 def test_retrieval_is_counted(monkeypatch, seed, kind, block):
     monkeypatch.setattr(scores, "BLOCK", block)
     rng = np.random.default_rng(seed)
@@ -223,18 +217,8 @@ def test_success_is_that_of_the_nearest_neighbours_of_scikit_learn():
     assert table.value["R@1"] == pytest.approx(hit[:, 0].mean())
 
 
-def test_topics_may_be_given_and_intervals_are_over_authors():
-    angle = np.radians([0, 10, 20, 30, 5, 180])
-    rows = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)
-    samples = one_token_samples([0, 1, 1, 0, 2, 0])
-    trials = Trials(samples[:1], samples[2:])
-    # author 0 at 0 degrees: 2 at 5 and 1 at 20 are nearer than its own at 30
-    for topics, error in (("xyzzxy", "same_topic_error"), ("xyxzyx", "other_topic_error")):
-        table, rank = evaluate_retrieval(LookUp(rows), trials, topics=list(topics))
-        assert rank.tolist() == [3] and table.value[error] == 1
-    with pytest.raises(ValueError, match="3 topics of 6 texts"):
-        evaluate_retrieval(LookUp(rows), trials, topics=["x"] * 3)
-    # one prolific author is always found, many never: queries are no independent sample
+def test_intervals_of_retrieval_are_over_authors():
+    """One prolific author is always found, many never: queries are no independent sample."""
     rows = np.array([E1] * 200 + [E2] * 40, np.float32)
     trials = retrieval_trials(one_token_store([200] + [2] * 20))
     row = evaluate_retrieval(LookUp(rows), trials)[0].loc["R@1"]

@@ -5,13 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers.encoders.base import embed
 from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation import lists
 from helpers.evaluation import scores as score_norm
 from helpers.evaluation.models import (
-    MAX_KEPT,
-    GalleryTfidf,
     Member,
     Model,
     as_model,
@@ -135,17 +132,6 @@ def test_a_model_that_says_nothing_takes_no_part(trials):
     np.testing.assert_allclose(all_scores(both, *sides), all_scores(model, *sides) / 2, atol=1e-5)
 
 
-def test_reference_targets_are_a_draw_of_a_fixed_seed():
-    chosen = reference_targets(1000, None, 300)
-    assert len(np.unique(chosen)) == 300 and (np.diff(chosen) > 0).all()
-    np.testing.assert_array_equal(chosen, reference_targets(1000, None, 300))
-    assert (chosen != reference_targets(1000, None, 300, seed=1)).any()
-    odd = np.arange(1000) % 2 == 1
-    assert (reference_targets(1000, odd, 300) % 2 == 1).all()
-    np.testing.assert_array_equal(reference_targets(1000, odd), np.flatnonzero(odd))
-    assert len(reference_targets(4096)) == len(reference_targets(4097)) == 4096
-
-
 @pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
 def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser, monkeypatch):
     """To the last bit; of larger ones targets are drawn, by whom a gallery is measured."""
@@ -158,25 +144,6 @@ def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser, m
     drawn = all_scores(Member("drawn", MODEL, normaliser, reference=is_drawn), *sides)
     np.testing.assert_array_equal(all_scores(Member("some", MODEL, normaliser), *sides), drawn)
     assert (drawn != whole).any()
-
-
-def test_what_is_fitted_on_targets_sees_them_alone(trials, monkeypatch):
-    fitted = []
-
-    def fit(self, samples, max_tokens):
-        fitted.append((samples, max_tokens))
-        return MODEL, embed(MODEL, samples, max_tokens)
-
-    monkeypatch.setattr(GalleryTfidf, "fit", fit)
-    model = as_model(with_s_norm(GalleryTfidf("tfidf_subword", Bytes())))
-    for _ in range(2):
-        assert model.score_matrix(trials.queries, trials.targets, 9).shape == (30, 30)
-    assert fitted == [(trials.targets, 9)]
-    for size in range(2, 2 + MAX_KEPT):
-        model.score_matrix(trials.queries, trials.targets[:size], 9)
-    model.score_matrix(trials.queries, trials.targets, 9)
-    assert len(fitted) == 2 + MAX_KEPT, "old galleries are let go"
-    assert len(model.members[0].embeddings._kept) == MAX_KEPT
 
 
 def test_counting_of_the_gallery_learns_words_that_training_lacked(make_store):

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
 
 from helpers.core.results import select_results
-from helpers.figures import charts, special, style
+from helpers.figures import charts, special
 
 HOSTILE = "<script>alert(1)</script> $\\href{javascript:alert(1)}{x}$"
 SAFE = "&lt;script&gt;"
@@ -41,11 +40,10 @@ def history(best):
 
 def curve(**recall):
     """Recall of each system at a false-link rate of 0, 0.1 and 1."""
-    parts = [
-        pd.DataFrame({"system": name, "P_fa": [0.0, 0.1, 1.0], "recall": [0.0, value, 1.0]})
-        for name, value in recall.items()
-    ]
-    return pd.concat(parts)
+    rows = []
+    for name, value in recall.items():
+        rows += [(name, 0.0, 0.0), (name, 0.1, value), (name, 1.0, 1.0)]
+    return pd.DataFrame(rows, columns=["system", "P_fa", "recall"])
 
 
 def bins(off):
@@ -73,12 +71,9 @@ def pairs(*listed):
 
 
 def surface(best):
-    rows = []
-    for low in (0.4, 0.5):
-        for high in (0.6, 0.7):
-            overall = 0.8 if (low, high) == best else 0.5
-            rows.append({"lower": low, "upper": high, "overall": overall})
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame({"lower": [0.4, 0.4, 0.5, 0.5], "upper": [0.6, 0.7] * 2, "overall": 0.5})
+    frame.loc[best, "overall"] = 0.8
+    return frame
 
 
 def evidence(member, value):
@@ -104,7 +99,6 @@ def findings(name):
             charts.bars(results, "MRR", name),
             "{} has the highest MRR: 0.710 (0.660-0.760), test, 104 targets",
         ),
-        (charts.differences(differences(low=-0.1, base=name), "R@8"), "None of 1 differences"),
         (
             charts.differences(differences(label=name, base=name), "R@8"),
             "1 of 1 differences in R@8 distinguishable from 0; the largest, on test, is “stream”",
@@ -123,20 +117,18 @@ def findings(name):
         ),
         (charts.matrices(matrix, [name] * 4, LABELS), "0.75 (stream)"),
         (charts.columns(parts, "x", "y", name, "part"), name[1:]),
-        (charts.author_map(points(name), name), name[1:]),
         (charts.author_map(points(name), name, [(0, 1)]), name[1:]),
         (
             special.loss_picture(name, CIRCLE, LABELS, pairs((0, 1, -1), (0, 2, 0.5))),
             "{}, 6 pairs: 1 pulled together and 1 pushed apart",
         ),
-        (evidence(name, 0.5), "adds most to the score of demo-0013 and newcomer: 1.00 of 1.50"),
         (evidence(name, 2), "{} adds most to the score of demo-0013 and newcomer: 2.00 of 3.00"),
         (
             histogram(name),
             "{} leaves 25% of 4 pairs unanswered and is correct on 67% of the others",
         ),
         (
-            special.threshold_map(surface((0.5, 0.7)), name),
+            special.threshold_map(surface(3), name),
             "{} has its highest PAN overall, 0.800, at the thresholds 0.50 and 0.70",
         ),
         (special.timeline(timeline(name), name), name[1:]),
@@ -172,8 +164,6 @@ def test_dev_accounts_choose_and_test_accounts_judge():
     np.testing.assert_allclose(figure.data[0].error_x.array, 0.05)
     alone = charts.bars(rows[rows.split == "dev"], "MRR")
     assert "LSA-WCCN has the highest MRR: 0.900" in title(alone) and not alone.layout.showlegend
-    seen = pd.concat([rows[:2], tidy({"lsa": 0.8}, split="seen")])
-    assert "seen" in title(charts.bars(seen, "MRR"))
 
 
 def test_no_interval_is_invented_and_an_error_is_best_where_it_is_lowest():
@@ -185,8 +175,6 @@ def test_no_interval_is_invented_and_an_error_is_best_where_it_is_lowest():
     assert figure.layout.yaxis.categoryarray[-1] == "LSA-WCCN"
     frame = pd.concat([tidy({"lsa": 0.6}), tidy({"lsa": 0.1}).assign(base="tfidf")])
     assert list(select_results(frame, "MRR").MRR) == [0.6], "no paired difference"
-    with pytest.raises(ValueError, match="several rows of the metric 'MRR'"):
-        charts.bars(pd.concat([frame, frame]), "MRR")
 
 
 def test_a_difference_names_both_systems_and_the_largest_that_excludes_zero():
@@ -244,6 +232,3 @@ def test_long_names_and_long_titles_leave_place_for_the_figure():
     name = "a" * 3000
     assert len(special.timeline(timeline(name), "finding").data[0].y[0]) < 100
     assert max(len(trace.name) for trace in charts.author_map(points(name), "finding").data) < 100
-    short, long = (style.set_title(go.Figure(), "word " * count) for count in (3, 60))
-    assert long.layout.title.text.count("<br>") >= 2
-    assert long.layout.margin.t > short.layout.margin.t

@@ -18,18 +18,17 @@ from helpers.losses.arr import (
 from helpers.losses.pairwise import pairwise_cosines
 from helpers.tokens.batch import Batch
 
-TEMPERATURES = (0.5, 0.1, 0.05, 0.01)  # sawatphol2022 A.4
+TEMPERATURES = (0.5, 0.01)  # the ends of sawatphol2022 A.4
 LABELS = [0, 0, 1, 1, 1, 2, 3, 3]
 
 
-def vectors(seed, size=8, dim=5):
-    return torch.randn(
-        size, dim, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-    )
+def vectors(seed):
+    rng = torch.Generator().manual_seed(seed)
+    return torch.randn(8, 5, generator=rng, dtype=torch.float64)
 
 
-def square(seed, size=8):
-    return pairwise_cosines(vectors(seed, size))
+def square(seed):
+    return pairwise_cosines(vectors(seed))
 
 
 def slow_probabilities(similarity, temperature, itself=False):
@@ -45,21 +44,14 @@ def slow_probabilities(similarity, temperature, itself=False):
 def slow_loss(student, teacher, topic, labels, temperature, bias_temperature, targets):
     """Eq. 1 to 4 from three matrices of cosines."""
     size = len(labels)
-    p_f, p_g, p_h = (
-        slow_probabilities(matrix, tau)
-        for matrix, tau in (
-            (student, temperature),
-            (teacher, temperature),
-            (topic, bias_temperature),
-        )
-    )
+    p_f = slow_probabilities(student, temperature)
+    p_g = slow_probabilities(teacher, temperature)
+    p_h = slow_probabilities(topic, bias_temperature)
     pairs = [(i, j) for i in range(size) for j in range(size) if i != j and labels[i] == labels[j]]
     B = sum(p_h[pair] for pair in pairs) / len(pairs) if pairs else 0.0
     if targets == "released":
-        S = {
-            pair: p ** (1 - B)
-            for pair, p in slow_probabilities(teacher, temperature, itself=True).items()
-        }
+        of_all = slow_probabilities(teacher, temperature, itself=True)
+        S = {pair: p ** (1 - B) for pair, p in of_all.items()}
     else:
         total = [sum(p_g[i, k] ** (1 - B) for k in range(size) if k != i) for i in range(size)]
         S = {(i, j): p ** (1 - B) / total[i] for (i, j), p in p_g.items()}
@@ -97,9 +89,7 @@ class TestEquations:
     def test_probabilities(self, temperature):
         similarity = square(0)
         p = log_probabilities(similarity, temperature).exp()
-        assert not p.diagonal().any() and torch.allclose(
-            p.sum(1), torch.ones(8, dtype=torch.float64)
-        )
+        assert not p.diagonal().any() and p.sum(1).tolist() == pytest.approx([1] * 8)
         expected = slow_probabilities(similarity.tolist(), temperature)
         assert {pair: p[pair].item() for pair in expected} == pytest.approx(expected)
 
@@ -111,28 +101,19 @@ class TestEquations:
     ):
         for seed in range(3):
             student, teacher, topic = (vectors(3 * seed + n) for n in range(3))
-            loss = ARR(
-                Fixed(teacher),
-                Fixed(topic),
-                temperature=temperature,
-                bias_temperature=bias_temperature,
-                targets=targets,
-            )
+            about = {"temperature": temperature, "bias_temperature": bias_temperature}
+            loss = ARR(Fixed(teacher), Fixed(topic), targets=targets, **about)
             value = loss(student, torch.tensor(LABELS), BATCH)
             matrices = [pairwise_cosines(v).tolist() for v in (student, teacher, topic)]
-            expected = slow_loss(
-                *matrices, LABELS, temperature, bias_temperature or temperature, targets
-            )
-            assert value.dtype == torch.float64
+            both = temperature, bias_temperature or temperature
+            expected = slow_loss(*matrices, LABELS, *both, targets)
             assert value.item() == pytest.approx(expected)
 
-    @pytest.mark.parametrize("B", [0.0, 0.37, 0.9, 1.0])
+    @pytest.mark.parametrize("B", [0.0, 0.37, 1.0])
     def test_targets_sum_to_one_and_those_released_do_not(self, B):
         log_p = log_probabilities(square(1), 0.1)
         S = soft_targets(log_p, B)
-        assert (
-            torch.allclose(S.sum(1), torch.ones(8, dtype=torch.float64)) and not S.diagonal().any()
-        )
+        assert not S.diagonal().any() and S.sum(1).tolist() == pytest.approx([1] * 8)
         released = released_targets(square(1), 0.1, B)
         assert not released.diagonal().any() and (released.sum(1) - 1).abs().min() > 0.01
         ratio = (S / released)[~torch.eye(8, dtype=torch.bool)].view(8, 7)
@@ -151,23 +132,16 @@ class TestEquations:
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
     def test_it_is_finite_where_probabilities_underflow(self, targets, dtype):
         """At 0.01 opposite vectors are e^200 apart, more than float32 holds; some are equal."""
-        student = (
-            torch.cat([torch.eye(3), -torch.eye(3)[:2], torch.eye(3)[:1]])
-            .to(dtype)
-            .requires_grad_()
-        )
+        axes = torch.eye(3, dtype=dtype)
+        student = torch.cat([axes, -axes[:2], axes[:1]]).requires_grad_()
         teacher = -student.detach().float().roll(1, 0)
         for labels in (torch.tensor([0, 0, 1, 1, 2, 2]), torch.arange(6)):
             for topic in (torch.zeros(6, 2), torch.ones(6, 2)):
-                loss = ARR(Fixed(teacher), Fixed(topic), temperature=0.01, targets=targets)(
-                    student, labels, BATCH
-                )
+                arr = ARR(Fixed(teacher), Fixed(topic), temperature=0.01, targets=targets)
+                loss = arr(student, labels, BATCH)
                 (gradient,) = torch.autograd.grad(loss, student)
-                assert (
-                    loss.dtype == torch.float32
-                    and torch.isfinite(loss)
-                    and torch.isfinite(gradient).all()
-                )
+                assert loss.dtype == torch.float32
+                assert torch.isfinite(loss) and torch.isfinite(gradient).all()
 
     def test_gradients_by_finite_differences(self):
         loss = ARR(Fixed(vectors(1)), TOPIC, temperature=0.2)
@@ -177,27 +151,16 @@ class TestEquations:
 
 
 class TestTeacher:
-    def test_it_is_no_part_of_the_loss(self):
-        loss = ARR(Fixed(vectors(0), 0.5), TOPIC)
-        assert not list(loss.parameters()) and list(loss.modules()) == [loss]
-        assert not loss.state_dict()
-
     def test_it_stays_in_eval_mode_whatever_holds_it(self):
         teacher = Fixed(vectors(1), dropout=0.5).train()
         loss = ARR(teacher, TOPIC)
-        values = []
-        for holder in (
-            loss.eval(),
-            loss.train(),
-            nn.ModuleList([loss]).train(),
-            nn.ModuleList([loss.frozen[0]]).train(),
-        ):
-            values.append(loss(vectors(0), torch.tensor(LABELS), BATCH).item())
-            assert not loss.frozen[0].training, holder
-        assert len(set(values)) == 1
-        assert teacher.training and teacher.embeddings.requires_grad, (
-            "the one given is left as it was"
-        )
+        assert not list(loss.parameters()) and not loss.state_dict(), "it is no part of the loss"
+        values = set()
+        for _ in (loss.eval(), nn.ModuleList([loss]).train(), loss.frozen[0].train()):
+            values.add(loss(vectors(0), torch.tensor(LABELS), BATCH).item())
+            assert not loss.frozen[0].training
+        assert len(values) == 1
+        assert teacher.training and teacher.embeddings.requires_grad, "the given one is as it was"
 
     def test_gradients_reach_the_student_only_though_it_was_the_teacher(self):
         encoder = Fixed(vectors(1))
@@ -208,18 +171,15 @@ class TestTeacher:
         assert encoder.embeddings.grad.any() and loss.frozen[0].embeddings.grad is None
         with torch.no_grad():
             encoder.embeddings.mul_(-1).add_(vectors(5))
-        assert loss(vectors(0), labels, BATCH).item() == before, (
-            "it does not learn with its student"
-        )
+        assert loss(vectors(0), labels, BATCH).item() == before, "it learns with nobody"
 
 
-class TestTopicBias:
-    def test_sparse_rows_and_dense_ones_are_one_bias(self):
-        """One sample has no known word: a zero row, with a cosine of 0 to all others."""
-        rows = vectors(3).clamp(min=0)
-        rows[2] = 0
-        values = []
-        for topic in (Fixed(rows), Sparse(rows)):
-            loss = ARR(Fixed(vectors(1)), topic)
-            values.append(loss(vectors(0), torch.tensor(LABELS), BATCH).item())
-        assert values[0] == pytest.approx(values[1], rel=1e-6)
+def test_sparse_topics_and_dense_ones_are_one_bias():
+    """One sample has no known word: a zero row, with a cosine of 0 to all others."""
+    rows = vectors(3).clamp(min=0)
+    rows[2] = 0
+    values = []
+    for topic in (Fixed(rows), Sparse(rows)):
+        loss = ARR(Fixed(vectors(1)), topic)
+        values.append(loss(vectors(0), torch.tensor(LABELS), BATCH).item())
+    assert values[0] == pytest.approx(values[1], rel=1e-6)

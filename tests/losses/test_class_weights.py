@@ -1,6 +1,4 @@
-"""Losses that learn a vector per author, against loops of their equations, torch and another
-library.
-"""
+"""Losses that learn a vector per author, against loops of their equations and torch."""
 
 import math
 
@@ -9,19 +7,14 @@ import torch
 from torch.nn.functional import normalize
 
 from helpers.losses import make_loss
-from tests.factories import labelled_vectors, uneven_vectors
+from tests.factories import uneven_vectors
 
 
 def slow_arcface(embeddings, weight, labels, margin, scale):
-    """The docstring of ArcFace, a sample and an angle at a time. Says on which side of pi - margin
-    they were.
-    """
+    """The docstring of ArcFace, a sample at a time; and which sides of pi - margin occurred."""
     total, cases = 0, set()
     for row, label in zip(embeddings, labels):
-        angle = [
-            math.acos((row @ class_vector / row.norm() / class_vector.norm()).item())
-            for class_vector in weight
-        ]
+        angle = (weight @ row / weight.norm(dim=1) / row.norm()).acos().tolist()
         cases.add(angle[label] <= math.pi - margin)
         moved = math.cos(angle[label]) - margin * math.sin(margin)
         if angle[label] <= math.pi - margin:
@@ -32,7 +25,7 @@ def slow_arcface(embeddings, weight, labels, margin, scale):
 
 
 class TestArcFace:
-    @pytest.mark.parametrize("margin, scale", [(0.5, 64.0), (0.0, 1.0), (1.5, 8.0)])
+    @pytest.mark.parametrize("margin, scale", [(0.5, 64.0), (1.5, 8.0)])
     def test_it_is_its_equation_written_as_loops(self, margin, scale):
         cases = set()
         for seed in range(4):
@@ -41,9 +34,7 @@ class TestArcFace:
             expected, seen = slow_arcface(embeddings, loss.weight, labels.tolist(), margin, scale)
             cases |= seen
             assert loss(embeddings, labels).item() == pytest.approx(expected)
-        assert cases == ({True, False} if margin > 1 else {True}), (
-            "a case of the rule did not occur"
-        )
+        assert cases == ({True, False} if margin > 1 else {True}), "a case did not occur"
 
     def test_gradients_by_finite_differences(self):
         embeddings, labels = uneven_vectors(2)
@@ -60,26 +51,11 @@ class TestSoftmaxCrossEntropy:
             with torch.no_grad():
                 loss.bias.normal_()
             total = 0
-            for vector, label in zip(embeddings.tolist(), labels.tolist()):
-                norm = math.sqrt(
-                    sum(x * x for x in vector) / len(vector)
-                )  # root of the mean square: 1 after it
-                logits = [
-                    sum(x / norm * w for x, w in zip(vector, row)) + shift
-                    for row, shift in zip(loss.weight.tolist(), loss.bias.tolist())
-                ]
+            for vector, label in zip(embeddings, labels.tolist()):
+                root_mean_square = vector.square().mean().sqrt()  # 1 after it
+                logits = (loss.weight @ vector / root_mean_square + loss.bias).tolist()
                 total += math.log(sum(map(math.exp, logits))) - logits[label]
             assert loss(embeddings, labels).item() == pytest.approx(total / len(labels))
-
-    def test_the_scale_of_the_encoder_does_not_matter(self):
-        embeddings, labels = labelled_vectors(4)
-        loss, scale = make_loss("mll", 5, 6).double(), torch.rand(len(labels), 1) + 0.5
-        assert loss(embeddings * scale, labels).item() == pytest.approx(
-            loss(embeddings, labels).item()
-        )
-        gradients = torch.zeros(2, 6, dtype=torch.float64, requires_grad=True)
-        loss(gradients, torch.tensor([0, 1])).backward()
-        assert torch.isfinite(gradients.grad).all()
 
     def test_centred_it_is_blind_to_what_all_texts_have_in_common(self):
         rng = torch.Generator().manual_seed(0)
@@ -87,9 +63,8 @@ class TestSoftmaxCrossEntropy:
         loss = make_loss("mll", 5, 6, centred=True).double()
         unit = normalize(vectors, dim=1)
         logits = 6**0.5 * normalize(unit - unit.mean(0), dim=1) @ loss.weight.T + loss.bias
-        assert torch.isclose(
-            loss(vectors, labels), torch.nn.functional.cross_entropy(logits, labels)
-        )
+        expected = torch.nn.functional.cross_entropy(logits, labels)
+        assert torch.isclose(loss(vectors, labels), expected)
         alike = torch.cat([0.02 * unit, torch.ones(8, 1)], 1).requires_grad_()
         make_loss("mll", 5, 7, centred=True).double()(alike, labels).backward()
         assert alike.grad[:, :6].norm() > 5 * alike.grad[:, 6].norm()

@@ -1,6 +1,5 @@
 """Which pairs a loss acts on, against derivatives by the cosines; and what a step costs."""
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -8,8 +7,7 @@ from torch.nn.functional import normalize
 
 from helpers.losses import LOSSES, make_loss
 from helpers.losses.inspection import activation_bytes, pair_gradients, step_cost
-from helpers.tokens.batch import Samples
-from tests.factories import labelled_vectors
+from tests.factories import labelled_vectors, random_batch
 
 NAMES = [name for name in LOSSES if name not in ("mll", "arcface")]
 
@@ -23,9 +21,8 @@ def test_it_is_the_derivative_by_the_cosines(name):
         points = normalize(points, dim=1)
         matrix = (points @ points.T).requires_grad_()
         (gradient,) = torch.autograd.grad(loss(torch.linalg.cholesky(matrix), labels), matrix)
-        slow = (gradient + gradient.T).fill_diagonal_(
-            0
-        )  # the cosine of a pair stands twice in the matrix
+        # the cosine of a pair stands twice in the matrix
+        slow = (gradient + gradient.T).fill_diagonal_(0)
         pairs = pair_gradients(lambda lifted: loss(lifted, labels), points)
         torch.testing.assert_close(pairs, slow, rtol=1e-3, atol=1e-4)
         acts += bool(slow.any())
@@ -33,17 +30,12 @@ def test_it_is_the_derivative_by_the_cosines(name):
 
 
 def test_cost():
-    small, large = (
-        step_cost(make_loss("arcface", classes, 8), 32, 8, classes, 1) for classes in (10, 1000)
-    )
-    assert (
-        small["parameter_bytes"] == 4 * 4 * 10 * 8 and large["parameter_bytes"] == 4 * 4 * 1000 * 8
-    )
-    assert large["kept_bytes"] > 32 * 1000 * 4 > small["kept_bytes"]
+    of_classes = step_cost(make_loss("arcface", 1000, 8), 32, 8, 1000, 1)
+    assert of_classes["parameter_bytes"] == 4 * 4 * 1000 * 8
+    assert of_classes["kept_bytes"] > 32 * 1000 * 4
     few, many = (step_cost(make_loss("supcon"), size, 8, 10**6, 1) for size in (64, 128))
     assert few["parameter_bytes"] == many["parameter_bytes"] == 0
     assert 3 < many["kept_bytes"] / few["kept_bytes"] < 4.5 and many["kept_bytes"] >= 128**2 * 4
-    assert 0 < many["seconds"] < 5
 
 
 class TwoLayers(nn.Module):
@@ -59,13 +51,6 @@ class TwoLayers(nn.Module):
         return self.second(self.first(hours).tanh())
 
 
-def batch_of(make_store):
-    store = make_store([6] * 40, vocabulary=50, lengths=[8] * 240)
-    first = np.arange(40) * 6
-    return Samples(store, first, np.full(40, 6), np.arange(40)).batch(np.arange(40), 8)
-
-
-def test_bytes_are_those_of_the_tensors_that_are_needed(make_store):
-    batch = batch_of(make_store)
+def test_bytes_are_those_of_the_tensors_that_are_needed():
     floats = 40 * 32 + 40 * 64  # the input of the first layer, the output of tanh
-    assert activation_bytes(TwoLayers(), batch) == 4 * floats
+    assert activation_bytes(TwoLayers(), random_batch(*[6] * 40)) == 4 * floats

@@ -23,13 +23,9 @@ def test_every_table_is_indexed_and_says_what_it_shows():
     "which, row, column, value",
     [
         (("khan2021", 1), ("khan2021", "TPS", "topk"), "MRR", 0.637),
-        (("khan2021", 2), "iur", "minDCF", 0.999),
-        (("khan2021", 3), ("1-8", 12), "MRR", 0.497),
         (("khan2021", 8), "authors", "MUD", 1_071_477),
         (("tyo2021", 0), (False, True), "pairs", 23_131),
         (("tyo2021", 1), "c@1", "value", 0.7594),
-        (("tyo2021", 2), "17", "positive_margin", 0.1),
-        (("sawatphol2022", 1), ("test_cross", "Reddit"), "topics", 13_251),
         (("sawatphol2022", 3), ("supcon_arr", "Reddit"), "R@8", 0.292),
     ],
 )
@@ -57,25 +53,21 @@ def test_cells(which, row, column, value):
 )
 def test_sums_of_columns(which, sums):
     """Sums of a second transcription of the papers."""
-    np.testing.assert_allclose(
-        papers.published_table(*which).select_dtypes("number").sum(), sums, atol=1e-9
-    )
+    table = papers.published_table(*which)
+    np.testing.assert_allclose(table.select_dtypes("number").sum(), sums, atol=1e-9)
 
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_overall_is_the_mean_of_the_four_metrics(number):
     """What the paper itself computed from its cells; both are rounded to three digits."""
     frame = papers.published_table("tyo2021", number)
-    np.testing.assert_allclose(
-        frame.overall, frame[["AUC", "F1", "c@1", "F_0.5u"]].mean(axis=1), atol=0.0011
-    )
+    mean = frame[["AUC", "F1", "c@1", "F_0.5u"]].mean(axis=1)
+    np.testing.assert_allclose(frame.overall, mean, atol=0.0011)
 
 
 def test_doubtful_rows_are_red():
     assert papers.DOUBTFUL_COLOUR in papers.show_published("sawatphol2022", 2).to_html()
     assert papers.DOUBTFUL_COLOUR not in papers.show_published("sawatphol2022", 3).to_html()
-    doubtful = papers.published_table("sawatphol2022", 2).query("MRR < 1.2 * `R@8` / 8")
-    assert doubtful.index.tolist() == [("mll", "Fanfiction")], "and no other row is near the bound"
 
 
 def test_side_by_side_keeps_published_rows_first():
@@ -85,25 +77,17 @@ def test_side_by_side_keeps_published_rows_first():
     assert table.index[0] == "tfidf_word" and table.index[-1] == "lsa" and len(table) == 6
     assert table.loc["iur", ["EER published", "EER ours"]].tolist() == [0.247, 0.1]
     assert np.isnan(table.loc["lsa", "minDCF"]) and np.isnan(table.loc["TP_8", "EER ours"])
-
-
-def test_side_by_side_of_several_levels_and_of_one_column():
     index = pd.MultiIndex.from_tuples([("khan2021", "TPS", "topk"), ("luar", "T", "supcon")])
     measured = pd.DataFrame({"MRR": [0.5, 0.4]}, index)
     table = papers.side_by_side(measured, papers.published_table("khan2021", 1))
     row = table.loc[("khan2021", "TPS", "topk"), ["MRR published", "MRR ours"]]
     assert row.tolist() == [0.637, 0.5] and len(table) == 8
-    measured = pd.Series({"AUC": 0.9, "EER": 0.1}, name="any")
-    table = papers.side_by_side(measured, papers.published_table("tyo2021", 1))
-    assert list(table) == ["published", "ours"] and table.loc["AUC"].tolist() == [0.8275, 0.9]
 
 
 def test_rows_have_names_for_people():
     names = {
         ("khan2021", "TPS", "topk"): "Stream TPS (top-k)",
-        ("iur", "T", "arcface"): "IUR T",
         ("1", 8): "1 (averaged)",
-        ("1-8", 16): "1-8",
         "beta31": "Beta(3, 1)",
         ("sentencepiece", 4096): "SentencePiece, 4,096",
     }
@@ -111,8 +95,6 @@ def test_rows_have_names_for_people():
     page = papers.show_published("khan2021", 2).to_html()
     assert "Khan et al. 2021, Table 2." in page
     assert "TF-IDF word" in page and "tfidf_word" not in page
-    with pytest.raises(ValueError, match="table 10 of 'khan2021'"):
-        papers.published_table("khan2021", 10)
 
 
 def test_only_measured_rows_are_named_and_tested_sizes_are_a_column():

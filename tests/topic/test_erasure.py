@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-import torch
 
-from helpers.encoders.base import Encoder, embed
-from helpers.tokens.batch import Samples
+from helpers.encoders.base import embed
 from helpers.topic.probes import fit_class_probe, fit_value_probe
 from helpers.topic.remedies import Erased, LeaceEraser
+from tests.factories import LookUp, one_token_samples
 
 
 def topical(seed=0, rows=400, size=12, topics=4, strength=2.0):
@@ -73,36 +72,12 @@ def test_unit_vectors_and_flat_directions():
     assert not LeaceEraser(np.zeros(2), np.zeros((2, 2)))(np.ones((1, 2))).any()
 
 
-@pytest.mark.parametrize(
-    "vectors, labels, message",
-    [
-        (np.ones((3, 2)), [1, 1, 1], "1 different labels in 3 rows"),
-        (np.ones((3, 2)), [1, 2], "mismatch"),
-    ],
-)
-def test_errors(vectors, labels, message):
-    with pytest.raises(ValueError, match=message):
-        LeaceEraser.fit(vectors, labels)
-
-
-class Frozen(Encoder):
-    """A sample -> its row of a table, found by the sample's first token."""
-
-    def __init__(self, table):
-        super().__init__()
-        self.table = torch.nn.Parameter(torch.from_numpy(table))
-        self.dim = table.shape[1]
-
-    def forward(self, batch):
-        return self.table[batch.tokens[:, 0, 0]]
-
-
-def test_an_encoder_that_is_erased(make_store):
+def test_an_encoder_that_is_erased():
     vectors, labels = topical(6, 60)
-    samples = Samples.of_posts(make_store([20, 40], lengths=np.ones(60, int)))
-    erased = Erased.fit(Frozen(vectors), samples, labels)
-    expected = LeaceEraser.fit(vectors.astype("f4"), labels)(vectors.astype("f4"))
+    vectors = vectors.astype("f4")
+    samples = one_token_samples(np.arange(60))
+    erased = Erased.fit(LookUp(vectors), samples, labels)
+    expected = LeaceEraser.fit(vectors, labels)(vectors)
     assert erased.dim == 12 and np.allclose(embed(erased, samples), expected, atol=1e-6)
-    rows = erased(samples.batch(np.arange(3)))
-    assert rows.dtype == torch.float32 and not rows.requires_grad
-    assert np.allclose(rows.norm(dim=1), 1, atol=1e-6)
+    with pytest.raises(ValueError, match="1 different labels in 3 rows"):
+        LeaceEraser.fit(np.ones((3, 2)), [1, 1, 1])

@@ -12,15 +12,10 @@ CASES = [
     ("don't can't DON'T", "don't ***'* DON'T", "don't *'* DON'T"),
     ("don’t", "***’*", "*’*"),
     ("python3.11 and 2 of 22", "******#.## *** 2 of ##", "*#.# * 2 of #"),
-    (
-        "@user asked @users: see @url, user",
-        "@user ***** @*****: *** @url, ****",
-        "@user * @*: * @url, *",
-    ),
+    ("@user asked @users, user", "@user ***** @*****, ****", "@user * @*, *"),
     ("snake_case the_end", "*****_**** the_***", "*_* the_*"),
     ("Größe über İstanbul", "***** **** ********", "* * *"),
     ("  tabs\tand\nlines -- :-)  ", "  ****\t***\n***** -- :-)  ", "  *\t*\n* -- :-)  "),
-    ("", "", ""),
 ]
 
 
@@ -77,11 +72,8 @@ def test_masks_of_random_texts():
 def test_frequent_words():
     texts = ["The the THE cat", "a cat, a dog @user @user @user @user", "zebra don't don't"]
     assert frequent_words(texts, 1) == {"the"}
-    assert frequent_words(iter(texts), 2) == {"the", "a"}, (
-        "of equally frequent ones the first by the alphabet"
-    )
-    assert frequent_words(texts, 4) == {"the", "a", "cat", "don't"}
-    assert frequent_words(texts, 0) == frozenset()
+    # of equally frequent ones the first by the alphabet
+    assert frequent_words(iter(texts), 2) == {"the", "a"}
     everything = frequent_words(texts, 99)
     assert everything == {"the", "cat", "a", "dog", "zebra", "don't"}
     assert [mask_text(text, everything) for text in texts] == texts

@@ -1,5 +1,6 @@
-"""Contributions add up to the score, whatever the member."""
+"""Contributions add up to the score; words of the topic are marked, and texts are escaped."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -13,8 +14,10 @@ from helpers.accounts.samples import MAX_TOKENS
 from helpers.accounts.signs import (
     OFFSET,
     contributions,
+    highlight,
     part_of_words,
     scores_by_member,
+    topic_words,
 )
 
 
@@ -23,10 +26,7 @@ def parts(gallery):
     return contributions(gallery, gallery.accounts(["newcomer"]), "demo-0003", "newcomer")
 
 
-def test_contributions_add_up(gallery, parts):
-    ranking = gallery.rank(gallery.accounts(["newcomer"]), ["newcomer"], len(gallery))
-    score = ranking.set_index("target").score["demo-0003"]
-    np.testing.assert_allclose(parts.contribution.sum(), score, atol=1e-3)
+def test_the_last_row_is_the_sum_of_all_members(parts):
     sums = scores_by_member(parts)
     assert sums.member.iloc[-1] == "All members"
     np.testing.assert_allclose(sums.contribution.iloc[-1], parts.contribution.sum())
@@ -57,20 +57,6 @@ def test_words_have_the_part_of_the_features_that_hold_them():
     parts = pd.DataFrame([*rows, ("hours", "5 h UTC", 8.0)])
     parts.columns = ["member", "feature", "contribution"]
     assert part_of_words(parts, ["tea", "c++"]) == 3
-
-
-def test_every_member_is_there_with_its_offset(gallery, parts):
-    used = {member.name for member in gallery.model.used_members}
-    assert set(parts.member) == used
-    assert set(parts[parts.feature == OFFSET].member) == used
-
-
-def test_of_two_accounts_alone(encoder):
-    posts = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever"]]
-    small = AccountGallery.of(encoder, posts, ["tea", "semi"])
-    query = small.queries([["Tea is what I like!"]])
-    parts = contributions(small, query, "tea")
-    assert abs(parts.contribution.sum() - small.rank(query).score[0]) <= 2.5 * 2**-20
 
 
 SYLLABLES = ["tea", "so", "well", "the", "of", "n't", "no", "may", "be", "what", "ing", "er"]
@@ -126,3 +112,44 @@ def check_sum(gallery, name, target):
     for ranking in (alone, among_all):
         row = ranking[(ranking["query"] == name) & (ranking.target == target)]
         np.testing.assert_allclose(total, row.score.item(), rtol=1e-4, atol=1e-3)
+
+
+def test_words_of_the_topic_are_underlined_and_escaped(encoder):
+    posts = [["the kiln & <x>kilns</x>, kiln"], ["a kiln then, <b>tea</b>"]]
+    gallery = AccountGallery.of(encoder, posts, ["a", "b"])
+    query = gallery.accounts(["a"])
+    html = highlight(contributions(gallery, query, "b", "a"), query, encoder.tokenizer, 5, ["kiln"])
+    marked = re.findall(r"<span style=\"[^\"]*underline dotted\">([^<]*)</span>", html)
+    assert "".join(marked).replace(" ", "") == "kilnkiln"
+    assert re.sub("<[^>]*>", "", html).strip() == "the kiln &amp; &lt;x&gt;kilns&lt;/x&gt;, kiln"
+
+
+def gallery_of_rooms(encoder, count=24):
+    """Accounts of two rooms; the first speaks of kilns, and two accounts say "forsooth" alike."""
+    rng = np.random.default_rng(0)
+    words = "the a some never always green red two three want like well so but then old".split()
+    posts = []
+    rooms = []
+    for account in range(count):
+        texts = [rng.choice(words, 6).tolist() for _ in range(16)]
+        rooms.append(["clay" if account % 2 == 0 or post % 8 == 0 else "tea" for post in range(16)])
+        for post in range(16):
+            if rooms[-1][post] == "clay" and post % 4 == 0:
+                texts[post].insert(3, "kiln")
+            if account < 2 and post % 2 == 0:
+                texts[post].insert(3, "forsooth")
+            if post % 5 == 0:
+                texts[post].insert(3, "yonder")
+        posts.append([" ".join(of_post) for of_post in texts])
+    names = [f"account {number}" for number in range(count)]
+    return AccountGallery.of(encoder, posts, names, topics=rooms)
+
+
+def test_topic_words_are_of_the_room_and_of_neither_account(encoder):
+    """kiln is the room's; forsooth, as often there, is theirs; yonder is everybody's everywhere."""
+    gallery = gallery_of_rooms(encoder)
+    query = gallery.accounts(["account 0"])
+    assert topic_words(gallery, query, "account 1", "account 0") == ["kiln"]
+    assert topic_words(gallery, query, "account 2", "account 0") == ["kiln"]
+    alone = AccountGallery(encoder, gallery.accounts(["account 1"]), ["account 1"])
+    assert topic_words(alone, query, "account 1") == [], "nobody else to say what is the room's"

@@ -57,6 +57,13 @@ def test_one_account_is_asked_with_the_prior_of_all(answer, mine, calibrated):
     assert alone.costs.prior == pytest.approx(everybody) and alone.queries == ["newcomer"]
 
 
+def test_links_that_nobody_asked_about_are_no_wrong_links(mine, calibrated):
+    everybody = match(mine, question=Question(prior=0.5))
+    assert (everybody.pairs.state == LINKED).any()
+    alone = match(mine, question=Question(prior=0.5, accounts=("demo-0005",)))
+    assert alone.errors == everybody.errors and alone.queries == ["demo-0005"]
+
+
 def test_states_follow_the_probability_and_the_accounts(answer):
     threshold = answer.costs.min_probability
     for pair in answer.pairs.itertuples():

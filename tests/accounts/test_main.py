@@ -133,7 +133,10 @@ def test_match(two_lists, tmp_path, capsys, monkeypatch):
     assert re.search("probabilities were fitted on 3[0-4] accounts of list [AB]", printed)
     out = tmp_path / "outputs" / "match"
     html = (out / "report.html").read_text()
-    assert "<title>Two lists: a.csv and b.csv" in html and "Who of a.csv is who in b.csv?" in html
+    assert (
+        "<title>Two lists: a.csv and b.csv" in html
+        and "Which accounts of a.csv and b.csv may be one person’s?" in html
+    )
     assert "demo-" not in printed + html
     pairs = pd.read_csv(out / "pairs.csv")
     assert f'<summary><b>1</b> <span class="name">{pairs.account_a[0]}</span>' in html

@@ -77,7 +77,7 @@ def test_mine_has_a_row_for_every_account_and_says_who_is_set_aside(odd_accounts
     assert "<b>build" not in page and "[deleted]" not in table.index
 
     assert main(["mine", str(odd_accounts), "--accounts", "<b>build"]) == 1
-    assert "the first is <b>build, with posts that are mostly of one" in capsys.readouterr().err
+    assert "the first is <b>build, with posts that are mostly alike" in capsys.readouterr().err
 
 
 def test_match_names_who_is_set_aside_of_each_list(odd_accounts, tmp_path, capsys):

@@ -243,7 +243,10 @@ def test_the_page_says_what_the_tables_say(matched, monkeypatch):
     record = page.answer_record(matched, ["a.csv", "b.csv"], "open-small")
     html = unescape(re.sub(r"<[^>]+>", " ", render(record)))
     words = " ".join(html.split())
-    assert "Who of a.csv is who in b.csv?" in words and "say so with --overlap" in words
+    assert (
+        "Which accounts of a.csv and b.csv may be one person’s?" in words
+        and "say so with --overlap" in words
+    )
     assert f"{len(linked_of(matched))} pairs of accounts are linked, with " in words
     errors = record["link_errors"]
     tried = f"As a test, we cut {errors['accounts']} accounts of list {matched.fitted_list} into"

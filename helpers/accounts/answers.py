@@ -204,10 +204,11 @@ def match(
     chosen = sizes.index(max(sizes))
     choice = validation.choose_calibration(lists[chosen], question.costs(), question.seed)
     lists = [replace(of_list, encoder=choice.encoder) for of_list in lists]
+    together = None
     if others is None:
         findings, together = _of_one_list(lists[0], question, listed)
     else:
-        findings, together = _findings_of_two(lists, question, listed), None
+        findings = _findings_of_two(lists, question, listed)
     errors = validation.link_errors(choice, findings["costs"], others is not None, together)
     is_share_given = max(question.prior, question.overlap) > 0
     return Answer(

@@ -78,6 +78,20 @@ def test_of_a_cut_file_the_pairs_of_a_hostile_name_are_printed(invented, tmp_pat
     assert not set("\x1b\x07\u202e") & set(capsys.readouterr().err)
 
 
+def test_accounts_may_have_names_that_look_like_pseudonyms(tmp_path, invented):
+    """Of this project's own tables, read again; the decided pair becomes one account."""
+    frame = pd.read_csv(invented)
+    name_of = {nick: pseudonym_of(nick) for nick in frame.nick.unique()}
+    frame.assign(nick=frame.nick.map(name_of)).to_csv(tmp_path / "a.csv", index=False)
+    first, second, third = list(name_of.values())[:3]
+    (tmp_path / "d.csv").write_text(f"account_a,account_b,decision\n{first},{second},same\n")
+    asked = ["mine", str(tmp_path / "a.csv"), "--accounts", second, third, "--names"]
+    assert main([*asked, "--decisions", str(tmp_path / "d.csv")]) == 0
+    accounts = {*pd.read_csv(tmp_path / "outputs" / "mine" / "accounts.csv").account}
+    assert third in accounts
+    assert {f"{first} + {second}", f"{second} + {first}"} & accounts
+
+
 def test_lost_rows_and_dates_without_hours_are_said(invented, tmp_path, capsys):
     """One line a reason, and hours count in no file where one has none."""
     frame = pd.read_csv(invented).rename(columns={"written": "time"})

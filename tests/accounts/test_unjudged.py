@@ -14,6 +14,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from helpers.accounts import gallery as gallery_module
 from helpers.accounts import unjudged
 from helpers.accounts.__main__ import main
+from helpers.accounts.answers import LINKED
 from helpers.accounts.gallery import UNJUDGED, AccountGallery
 from helpers.accounts.samples import halves, samples_of, texts_of
 from helpers.accounts.scoring import OWN_POSTS
@@ -21,7 +22,16 @@ from helpers.core import paths
 from tests.factories import write_demo_csv
 
 # first and last letter of an alphabet that the encoder does not know
-ALPHABETS = {"Cyrillic": "ая", "Greek": "αω", "Hebrew": "את", "Chinese": "一龥", "emoji": "😀😏"}
+ALPHABETS = {
+    "Cyrillic": "ая",
+    "Greek": "αω",
+    "Arabic": "اي",
+    "Hebrew": "את",
+    "Hindi": "अह",
+    "Korean": "가힣",
+    "Chinese": "一龥",
+    "emoji": "😀😏",
+}
 # frequent words of languages whose letters the encoder knows
 WORDS = {
     "Spanish": "que de el en los se del las por con una su para es al lo como mas pero sus",
@@ -95,6 +105,24 @@ def test_mine_judges_nobody_whom_the_encoder_cannot_read(posts_of_kinds, tmp_pat
     assert accounts.problem.drop(names).isna().all()
     # the one pair that is one person's is still found, and nobody else
     assert set(pairs[pairs.state == "linked"].account_a) <= {"demo-0003", "newcomer"}
+
+
+def test_match_links_nobody_whom_the_encoder_cannot_read(posts_of_kinds, tmp_path):
+    is_second = posts_of_kinds.nick.str.endswith("second")
+    is_odd = posts_of_kinds.groupby("nick").cumcount() % 2 == 1
+    in_b = np.where(posts_of_kinds.nick.str.contains(", "), is_second, is_odd)
+    posts_of_kinds[in_b == 0].to_csv(tmp_path / "a.csv", index=False)
+    posts_of_kinds[in_b == 1].to_csv(tmp_path / "b.csv", index=False)
+    assert main(["match", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--names"]) == 0
+    pairs = pd.read_csv(tmp_path / "outputs" / "match" / "pairs.csv")
+    assert not pairs.account_a.str.contains(", ").any()
+    assert not pairs.account_b.str.contains(", ").any()
+    linked = pairs[pairs.state == LINKED]
+    assert len(linked) and (linked.account_a == linked.account_b).all()
+    accounts = pd.read_csv(tmp_path / "outputs" / "match" / "accounts.csv")
+    odd = accounts[accounts.account.str.contains(", ")]
+    assert set(odd[odd.state == UNJUDGED].list) == {"A", "B"}
+    assert set(odd.state) <= {UNJUDGED, "set aside"} and odd.nobody.isna().all()
 
 
 def test_of_accounts_that_cannot_be_judged_nobody_is_told_a_probability(encoder, gallery):

@@ -76,3 +76,15 @@ def test_pairs_are_those_of_plain_python(written, seed):
     expected = expected_pairs(joint, sides)
     expected = [(a[1:], b[1:], *numbers) for a, b, *numbers in expected]
     assert list(pairs.itertuples(index=False, name=None)) == expected
+
+
+def test_texts_with_some_words_more_are_the_same(written):
+    draw = random.Random(0)
+    words = [f"word{number}" for number in range(500)]
+    texts = [" ".join(draw.choices(words, k=30)) for _ in range(40)]
+    rows = [("a", text) for text in texts] + [("b", f"Hello. {text}") for text in texts[:20]]
+    rows += [("b", f"{text}, EDIT: typo") for text in texts[20:]]
+    rows += [("c", " ".join(draw.choices(words, k=30))) for _ in range(40)]
+    pairs = shared_texts.pairs_with_same_texts(duckdb.connect(), written(rows, "a.parquet"))
+    assert pairs[["account_a", "account_b"]].to_numpy().tolist() == [["a", "b"]]
+    assert pairs.texts[0] >= 30

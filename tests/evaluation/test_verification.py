@@ -76,6 +76,8 @@ def test_only_exactly_one_half_is_unanswered():
     assert [*nothing.values()] == [0.5, 0, 0, 0, 0.75, 0.25, 10]
     with pytest.raises(ValueError, match="2 of 2 pairs are of one author"):
         pan_metrics([0.1, 0.2], [1, 1])
+    with pytest.raises(ValueError, match="unknown definition 'pan22'.*valid: pan20, pan21"):
+        pan_metrics([0.1, 0.2], [1, 0], "pan22")
 
 
 @pytest.mark.skipif(

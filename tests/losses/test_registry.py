@@ -88,7 +88,7 @@ class TestEveryLoss:
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_a_vector_of_no_length_leaves_the_gradients_of_the_others(name, dtype):
     vectors = torch.randn(6, 8, generator=torch.Generator().manual_seed(0)).to(dtype)
     vectors[2] = 0

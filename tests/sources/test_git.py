@@ -162,3 +162,24 @@ def test_who_is_one_person(repository):
     assert len(groups) == len(set(person.values())) == len(set(people.values()))
     assert table.surname["john.d@example.org"] == table.surname["jane@example.org"] == "doe"
     assert table.surname["ann@a.example.org"] == ""
+
+
+def test_names_and_addresses_of_many_people_join_nobody(repository):
+    people = (
+        "Your Name <ann@a.example.org>|Your Name <berit@b.example.org>|"
+        "Root User <cem@c.example.org>|Root User <dora@d.example.org>|"
+        "David Berg <david@a.example.org>|David Clay <david@b.example.org>|"
+        "Shashank Roy <shashank@a.example.org>|Shashank Iyer <shashank@b.example.org>|"
+        "Gil Lund <root@localhost>|Hana Mori <root@localhost>|Hana Mori <hana@example.org>"
+    ).split("|")
+    for author in people:
+        commit(repository, f"By {author}\n\n{BODY}", author)
+    table = find_people(str(repository))
+    assert table["person"].nunique() == len(table) == 10
+
+
+def test_a_private_address_is_a_persons(repository):
+    commit(repository, f"One\n\n{BODY}", "J. <5+janedoe@users.noreply.github.com>")
+    commit(repository, f"Bump\n\n{BODY}", "x <49+dependabot[bot]@users.noreply.github.com>")
+    rows, drops = read(repository)
+    assert len(rows) == 1 and drops["bot"] == 1

@@ -487,3 +487,17 @@ def test_a_mark_may_begin_anywhere_in_json_lines(tmp_path):
     path = write_lines(tmp_path / "p.jsonl", [post] * 1500 + [*marked, by_program])
     kept, drops = read("table", path)
     assert len(kept) == 1500 and drops == {"repost": 2, "marked_bot": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.jsonl", "[{}]", "a line of its own: write one JSON object a line"),
+        ("p.json", "{}", "p.json is none of .*write one JSON object a line into a .jsonl"),
+        ("p.txt", "author,text", "p.txt is none of .*rename it if its lines are"),
+    ],
+)
+def test_files_of_other_kinds_say_what_would_do(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content + "\n")
+    with pytest.raises(ValueError, match=message):
+        open_source("table", str(tmp_path / name))

@@ -2,6 +2,7 @@
 
 import shutil
 
+import fitting
 import numpy as np
 import pytest
 import ship
@@ -9,11 +10,13 @@ import torch
 
 import helpers
 from helpers.accounts import encoder as weights
-from helpers.accounts.encoder import MAX_TOKENS, AuthorEncoder
+from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.samples import halves
 from helpers.accounts.scoring import ScoringConfig
 from helpers.core.artifacts import read_json, write_json
+from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.evaluation.calibration import Calibration
+from helpers.tokens.tokenizer import Tokenizer
 
 POSTS = [["The first post here.", "And a second one, quite short :)"], ["another account's post"]]
 
@@ -113,3 +116,28 @@ def test_recall_in_an_open_world_is_that_of_a_loop():
             most_right = max(most_right, sum(right))
     assert 0 < most_right < 20
     assert ship.open_world(scores).value["open_R@P90"] == most_right / 20
+
+
+class Words(Tokenizer):
+    """A tokenizer whose tokens are numbers."""
+
+    vocabulary, fingerprint, kind, model = 300, "words", "numbers", b""
+
+    def decode(self, ids):
+        return " ".join(f"w{int(number)}" for number in ids)
+
+    def piece(self, token):
+        return "w"
+
+
+def test_a_fit_of_own_stores_gives_all_uses(make_store):
+    train = make_store([40] * 60, 1, vocabulary=300, habits=True)
+    dev = make_store([40] * 32, 2, vocabulary=300, habits=True)
+    for store in (train, dev):
+        store.meta.update(vocabulary=300, topics=[], fingerprint="")
+    settings = stream_config(filters=4, token_dim=8, attention=8, layers=1, dim=16, features="T")
+    made = fitting.fit_encoder(build_stream_encoder(settings, 300, 1).eval(), train, dev, Words())
+    assert set(made.uses) == {"gallery", "gallery_hours", "alone", "alone_hours"}
+    assert set(made.uses["gallery"].weights) - set(made.uses["alone"].weights) == set(COUNTED)
+    assert made.uses["gallery"].accounts == 32
+    assert made.uses["alone"].accounts == 9  # no ratio above 10 without a gallery

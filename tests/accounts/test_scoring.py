@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as nnf
 from scipy.optimize import minimize_scalar
+from scipy.special import logit
 
 from helpers.accounts import habits, scoring
 from helpers.accounts.gallery import LINK_COSTS
@@ -64,6 +65,19 @@ def test_the_estimated_prior_is_the_likeliest_one(share):
     likeliest = minimize_scalar(loss, (0, 1), (0, 1), method="bounded").x
     assert estimated == pytest.approx(likeliest, abs=1e-3)
     assert estimated == pytest.approx(share, abs=0.03)
+
+
+@pytest.mark.parametrize("queries", [40, 100, 500])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.2])
+def test_the_estimated_prior_of_few_queries_errs_little(queries, share):
+    errors = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        has_target = np.arange(queries) < share * queries
+        log_odds = rng.normal(np.where(has_target, 5.0, -4.0), 2.0)
+        errors.append(logit(estimate_prior(log_odds)) - logit(max(share, MIN_PRIOR)))
+    assert -0.5 < np.mean(errors) < 1.8, "towards the usual prior, and less with more queries"
+    assert np.mean(np.abs(errors)) < {40: 1.8, 100: 1.0, 500: 0.3}[queries]
 
 
 def test_an_estimated_prior_has_bounds():

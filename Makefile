@@ -99,7 +99,7 @@ test: setup
 	$(NBVAL) $(SHARED) $(THEN)
 	$(NBVAL) $(SHARED) $(LAST)
 
-# What make test leaves out: within 30 minutes on two cores.
+# What make test leaves out.
 torture: export OMP_NUM_THREADS := 1
 torture: export TQDM_DISABLE := 1
 torture: setup

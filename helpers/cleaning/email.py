@@ -91,8 +91,8 @@ PGP = re.compile(
     r"|^-----BEGIN PGP(?s:.*?)(?:^-----END PGP.*\n?|\Z)|^-----END PGP.*\n?",
     re.M,
 )
-# a quoted line of a post of any source, which QUOTE_LINE of text.py takes out
-QUOTED = re.compile(r"\s*>(?![:=.(<_])")
+# a quoted line of a post of any source
+QUOTE_LINE = re.compile(r"^[ \t]*+>(?![:=.(<_]).*$", re.M)  # not the faces >:( and >.<
 # a list's note on an attachment that it removed: "An HTML attachment was scrubbed..."
 SCRUBBED = re.compile(r"(?:An embedded|An HTML|A non-text).{0,60}was scrubbed\.\.\.")
 # "-------------- next part --------------", below which attachments follow
@@ -178,7 +178,7 @@ def without_appended(text: str) -> str:
     is_cut = len(kept_lines) < len(lines)
     while kept_lines:
         last_line = kept_lines[-1]
-        is_added = PHONE_LINE.fullmatch(last_line) or QUOTED.match(last_line)
+        is_added = PHONE_LINE.fullmatch(last_line) or QUOTE_LINE.match(last_line)
         if last_line.strip() and not is_added and not (is_cut and _is_rule(last_line)):
             break
         kept_lines.pop()

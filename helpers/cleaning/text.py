@@ -10,6 +10,7 @@ import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
+from .email import QUOTE_LINE
 from .markup import plain_text
 
 # words that replace removed content
@@ -24,7 +25,6 @@ INVISIBLE = re.compile(
     "\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
     "|(?<![^\\W\\d_a-zA-Z])[\u200c\u200d](?![\u2600-\u27bf\U0001f300-\U0001faff])"
 )
-QUOTE_LINE = re.compile(r"^[ \t]*+>(?![:=.(<_]).*$", re.M)  # not the faces >:( and >.<
 RETWEET = re.compile(r"(?<![\w@])RT @\w{1,40}\b.*", re.S)  # what follows is another's text
 # `x = 1` or ``x``; not the old quotation marks `x'. A literal comes first, which re looks for much
 # faster than for a position; a look-behind then checks what stands before it

@@ -17,7 +17,6 @@ __getattr__, __dir__ = front_door(
             "check_installed",
             "fit_baseline",
             "fit_on_documents",
-            "fusion_members",
             "zero_shot",
         ],
         ".parts": ["FEATURES", "TIMES"],

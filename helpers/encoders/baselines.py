@@ -188,22 +188,6 @@ def fit_on_documents(
     return fit_baseline(name, train, documents.tokenizer, max_tokens, seed, posts=1)
 
 
-def fusion_members(features: str) -> list[str]:
-    """Return the baselines to fuse with a stream encoder: those that read only its features.
-
-    Parameters
-    ----------
-    features : str
-        features of the stream encoder: "T", "TP" or "TPS"
-    """
-    names = ["lsa"]
-    if "P" in features:
-        names.append("hours")
-    if "S" in features:
-        names.append("topics")
-    return names
-
-
 def check_installed(names: list[str]) -> None:
     """Raise ValueError if a pretrained baseline of these names is not installed."""
     for name in names:

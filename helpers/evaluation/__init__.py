@@ -32,7 +32,6 @@ __getattr__, __dir__ = front_door(
             "Model",
             "as_model",
             "fit_weights",
-            "member_sets",
             "with_as_norm",
             "with_s_norm",
         ],
@@ -45,6 +44,14 @@ __getattr__, __dir__ = front_door(
             "trials_by_community",
         ],
         ".scores": ["neighbour_norm", "neighbour_statistics", "s_norm"],
+        ".systems": [
+            "Network",
+            "System",
+            "compare_links",
+            "compare_ranks",
+            "link_systems",
+            "rank_systems",
+        ],
         ".trials": ["Trials", "communities"],
         ".verification": [
             "DEFINITIONS",

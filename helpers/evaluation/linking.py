@@ -30,7 +30,7 @@ from .detection import (
     error_rates,
     topic_means,
 )
-from .models import System, as_model
+from .models import Scorer, as_model
 from .trials import Trials, communities
 
 # a share of each account's posts in time order, or an ISO date (UTC)
@@ -238,7 +238,7 @@ def _timestamp(day):
     return when.timestamp()
 
 
-def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
+def score_linking(model: Scorer, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
     """Score the trials of all topics, in one table of about 22 bytes a trial.
 
     Parameters

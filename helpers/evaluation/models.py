@@ -15,7 +15,6 @@ import numpy as np
 from scipy import special
 
 from ..encoders.base import Encoder, embed
-from ..encoders.baselines import fusion_members
 from ..encoders.tfidf import TfidfEncoder
 from ..tokens.batch import Samples
 from .scores import Blocks, Gallery, Rows, as_rows, fuse
@@ -355,10 +354,10 @@ class Model:
         )
 
 
-System = Encoder | Member | Model
+Scorer = Encoder | Member | Model
 
 
-def as_model(system: System) -> Model:
+def as_model(system: Scorer) -> Model:
     """Return a model as it is, and an encoder or a member as a model of this one member."""
     if isinstance(system, Model):
         return system
@@ -367,46 +366,19 @@ def as_model(system: System) -> Model:
 
 def with_s_norm(encoder: Encoder | GalleryTfidf) -> Member:
     """Return a member with s-norm by the gallery; a TF-IDF is also fitted on each gallery."""
-    return Member("s-norm", _fitted_on_gallery(encoder), "s_norm")
+    return Member("s-norm", fitted_on_gallery(encoder), "s_norm")
 
 
 def with_as_norm(encoder: Encoder | GalleryTfidf) -> Member:
     """Return a member with AS-norm by the gallery; a TF-IDF is also fitted on each gallery."""
-    return Member("AS-norm", _fitted_on_gallery(encoder), "as_norm")
+    return Member("AS-norm", fitted_on_gallery(encoder), "as_norm")
 
 
-def _fitted_on_gallery(encoder):
+def fitted_on_gallery(encoder: Encoder | GalleryTfidf) -> Encoder | GalleryTfidf:
+    """Return an encoder as a gallery needs it: a TF-IDF is fitted on each gallery."""
     if isinstance(encoder, TfidfEncoder):
         return GalleryTfidf(encoder.kind, encoder.tokenizer)
     return encoder
-
-
-def member_sets(
-    stream: Encoder,
-    features: str,
-    raw: dict[str, Encoder],
-    s_normed: dict[str, Member],
-    as_normed: dict[str, Member],
-) -> tuple[dict[str, Encoder | Member], ...]:
-    """Return what is summed with a stream encoder: in Stream+LSA, Fusion and Fusion, AS-norm.
-
-    Each sum has the profiles that read only the stream's features. Stream+LSA has LSA-WCCN and raw
-    scores, the two others have every counting system and normalised scores.
-
-    Parameters
-    ----------
-    stream : the trained encoder, a member of each under the name "stream"
-    features : its features, "T", "TP" or "TPS"
-    raw, s_normed, as_normed : the counting systems and the profiles "hours" and "topics" by name,
-        with raw, s-normed and AS-normed scores
-    """
-    partners = fusion_members(features)
-    every = [name for name in raw if name in partners or name not in ("hours", "topics")]
-    return (
-        {name: raw[name] for name in partners} | {"stream": stream},
-        {name: s_normed[name] for name in every} | {"stream": with_s_norm(stream)},
-        {name: as_normed[name] for name in every} | {"stream": with_as_norm(stream)},
-    )
 
 
 def fit_weights(

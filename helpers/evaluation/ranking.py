@@ -15,7 +15,7 @@ import pandas as pd
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import bootstrap_means, metric_table
-from .models import System, as_model
+from .models import Scorer, as_model
 from .scores import best_ranks, refuse_nan
 from .trials import Trials, check_ranking, communities
 
@@ -85,7 +85,7 @@ def retrieval_trials(store: TokenStore, seed: int = 0) -> Trials:
 
 
 def _score_blocks(
-    model: System, trials: Trials, max_tokens: int
+    model: Scorer, trials: Trials, max_tokens: int
 ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Yield some queries, their scores (Q, T), and which of the targets are of their authors."""
     check_ranking(trials)
@@ -95,7 +95,7 @@ def _score_blocks(
 
 
 def positive_ranks(
-    model: System, trials: Trials | Sequence[Trials], max_tokens: int = 32
+    model: Scorer, trials: Trials | Sequence[Trials], max_tokens: int = 32
 ) -> pd.Series:
     """Return the rank of each query's best target of its author, 1 = best, by this author.
 
@@ -139,7 +139,7 @@ def ranking_metrics(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd
 
 
 def evaluate_ranking(
-    model: System,
+    model: Scorer,
     trials: Trials | Sequence[Trials],
     max_tokens: int = 32,
     seed: int = 0,
@@ -185,7 +185,7 @@ def trials_by_community(trials: Trials) -> list[Trials]:
 
 
 def evaluate_retrieval(
-    model: System,
+    model: Scorer,
     trials: Trials,
     max_tokens: int = 32,
     seed: int = 0,

@@ -17,7 +17,7 @@ from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import resampled_metrics
 from .matching import mutual_best
-from .models import Model, System, as_model
+from .models import Model, Scorer, as_model
 from .scores import best_ranks, fuse, neighbour_norm
 
 RECALL_AT = (1, 8)  # R@k is the share of queries with a rank of at most k
@@ -125,7 +125,7 @@ def as_two_accounts(accounts: AccountList) -> AccountList:
 
 
 def score_list(
-    model: System, accounts: AccountList, max_tokens: int = 32, neighbours: int | None = None
+    model: Scorer, accounts: AccountList, max_tokens: int = 32, neighbours: int | None = None
 ) -> np.ndarray:
     """Score every account of a list with every other.
 

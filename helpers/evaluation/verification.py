@@ -31,7 +31,7 @@ from ..tokens.store import TokenStore
 from .bootstrap import metric_table, resampled_metrics
 from .calibration import Calibration, fit_calibration
 from .detection import auc
-from .models import System, as_model
+from .models import Scorer, as_model
 from .trials import Trials, as_bool, as_trials
 
 GRID = np.linspace(0.02, 0.98, 49)  # thresholds that are tried
@@ -60,7 +60,7 @@ def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) ->
     return Trials(samples, samples, places.reshape(-1, 2), "verification")
 
 
-def trial_similarities(model: System, trials: Trials, max_tokens: int = 32) -> np.ndarray:
+def trial_similarities(model: Scorer, trials: Trials, max_tokens: int = 32) -> np.ndarray:
     """Return the score of each listed pair: cosine, or minus the Euclidean distance.
 
     A text without any term has a zero row, so its cosine with every other text is 0.
@@ -191,7 +191,7 @@ def to_scores(fitted: Calibration | None, similarities: np.ndarray) -> np.ndarra
 
 
 def evaluate_verification(
-    model: System,
+    model: Scorer,
     dev: Trials,
     test: Trials,
     max_tokens: int = 32,
@@ -246,7 +246,7 @@ def evaluate_verification(
 
 
 def evaluate_documents(
-    model: System,
+    model: Scorer,
     documents: Documents,
     pairs: dict[str, pd.DataFrame],
     max_tokens: int = 32,

@@ -1,0 +1,128 @@
+"""Systems: the scores, names and recorded rows of a comparison, against its parts."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.core.paths import Run
+from helpers.core.results import read_results
+from helpers.evaluation.detection import PAPER
+from helpers.evaluation.linking import LinkingConfig, linking_metrics, linking_trials, score_linking
+from helpers.evaluation.models import Member, Model, as_model, fit_weights, with_as_norm
+from helpers.evaluation.ranking import evaluate_ranking, ranking_differences, ranking_trials
+from helpers.evaluation.systems import (
+    Network,
+    System,
+    compare_links,
+    compare_ranks,
+    link_systems,
+    rank_systems,
+)
+from helpers.training.experiment import Experiment
+from tests.factories import HabitCounts
+
+EXPERIMENT = Experiment.of(
+    {
+        "encoder": {"features": "TP"},
+        "loss": {"name": "supcon"},
+        "sampler": {},
+        "training": {"steps": 1, "lr": 0.1},
+    }
+)
+
+
+def network(name, encoder, seed=0):
+    about = {"experiment": "", "seed": seed}
+    return Network.of(name, SimpleNamespace(encoder=encoder, experiment=EXPERIMENT, about=about))
+
+
+@pytest.fixture
+def trials(make_store):
+    return ranking_trials(make_store([40] * 30, topics=4, habits=True), posts=8)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    return Run("run")
+
+
+def matrix(system, trials):
+    return as_model(system.scorer).score_matrix(trials.queries, trials.targets)
+
+
+def test_systems_score_as_their_parts_and_are_named_after_them(trials):
+    counts = HabitCounts(hours=True)
+    counting = System.counting("lsa", HabitCounts())
+    stream = network("TP-supcon", counts)
+    near = stream.normed("AS-norm")
+    np.testing.assert_array_equal(
+        matrix(near, trials),
+        as_model(with_as_norm(counts)).score_matrix(trials.queries, trials.targets),
+    )
+    cohort = trials.targets[np.arange(10)]
+    by_cohort = Member("lsa", counting.scorer.encoder, "as_norm", cohort=cohort)
+    np.testing.assert_array_equal(
+        matrix(counting.normed("AS cohort", cohort), trials),
+        as_model(by_cohort).score_matrix(trials.queries, trials.targets),
+    )
+    members = {"lsa": counting.scorer, "stream": stream.scorer}
+    fused = stream.sum_of([counting, stream], "Stream+LSA", trials)
+    assert fused.shares == fit_weights(members, trials).shares
+    equal = stream.sum_of([counting, stream], "Fusion", trials, 32, "s-norm", "equal weights")
+    normed = {name: member.scorer for name, member in zip(members, (counting, stream))}
+    normed = {name: Member(name, member.encoder, "s_norm") for name, member in normed.items()}
+    expected = Model.fuse(normed).score_matrix(trials.queries, trials.targets)
+    np.testing.assert_array_equal(matrix(equal, trials), expected)
+    assert [(system.model, system.label) for system in (stream, near, fused, equal)] == [
+        ("stream_TP-supcon", "Stream TP"),
+        ("near_TP-supcon", "Stream TP, AS-norm"),
+        ("fused_TP-supcon", "Stream+LSA TP"),
+        ("equal_TP-supcon", "Fusion TP, equal weights"),
+    ]
+    assert stream.profiles == ["hours"]
+    assert counting.normed("s-norm").label == "LSA-WCCN, s-norm"
+
+
+def test_ranks_are_recorded_and_subtracted(files, trials):
+    systems = [System.counting("lsa", HabitCounts()), network("TP", HabitCounts(hours=True))]
+    trials.queries.store.meta["fingerprint"] = ""
+    ranks = rank_systems(files, systems, "test", trials)
+    rows = read_results(files).set_index(["model", "metric"])
+    for system in systems:
+        table, rank = evaluate_ranking(system.scorer, trials)
+        pd.testing.assert_series_equal(ranks[system.model], rank)
+        assert rows.value[system.model].to_dict() == table.value.to_dict()
+    gains = compare_ranks(files, [systems[::-1]], ranks, split="test", data="")
+    expected = ranking_differences(ranks["stream_TP"], ranks["lsa"], resamples=2000)
+    row = gains.iloc[0]
+    assert row[["value", "low", "high"]].tolist() == expected.loc["MRR_difference"].tolist()
+    assert (row.label, row.base, row.split) == ("Stream TP", "LSA-WCCN", "test")
+
+
+def test_links_are_recorded_and_trainings_of_one_system_averaged(files, make_store):
+    store = make_store(np.random.default_rng(1).integers(20, 80, 40), topics=4, habits=True)
+    config = LinkingConfig(
+        topics=2, enrolled=5, accounts=12, min_query_posts=3, query_posts=6, min_target_posts=4
+    )
+    of_topics = linking_trials(store, config, (4, 1))
+    first, second = HabitCounts(hours=True), HabitCounts()
+    counting = System.counting("lsa", HabitCounts(hours=True))
+    systems = [counting, network("TP", first), network("TP-seed1", second, seed=1)]
+    measured = {"split": "test", "max_tokens": 32, "data": ""}
+    costs = PAPER
+    scored = link_systems(files, systems, of_topics, costs, **measured)
+    parts = {model: part.query("target_posts == 4") for model, part in scored.items()}
+    direct = [
+        score_linking(encoder, of_topics).query("target_posts == 4") for encoder in (first, second)
+    ]
+    rows = read_results(files).set_index(["model", "metric"])
+    assert rows.value["stream_TP", "EER"] == linking_metrics(direct[0]).value["EER"]
+    gains = compare_links(files, systems, [counting], parts, costs, **measured)
+    expected = linking_metrics(direct, base=[parts["lsa"]]).loc["EER_difference"]
+    assert gains[["model", "base"]].to_numpy().tolist() == [["stream_TP", "LSA-WCCN"]]
+    assert gains.iloc[0][["value", "low", "high"]].tolist() == expected.tolist()
+    row = read_results(files).query("base == 'lsa' and metric == 'EER_difference'").iloc[0]
+    assert pd.isna(row.seed)

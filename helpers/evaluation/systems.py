@@ -281,10 +281,15 @@ def compare_ranks(
     rows = []
     for system, base in pairs:
         table = compare_rankings(ranks[system.model], ranks[base.model], seed)
-        system.record(files, table, protocol="ranking", base=base.model, **measured)
-        row = {"model": system.model, "label": system.label, "base": base.label, **measured}
-        rows.append(row | table.loc["MRR_difference"].to_dict())
+        rows.append(_record_difference(files, system, base, table, protocol="ranking", **measured))
     return pd.DataFrame(rows)
+
+
+def _record_difference(files, system, base, table, **measured):
+    """Record the differences of two systems; return that of the first metric as a tidy row."""
+    system.record(files, table, base=base.model, **measured)
+    row = {"model": system.model, "label": system.label, "base": base.label, **measured}
+    return row | table.iloc[0].to_dict()
 
 
 def link_systems(
@@ -363,9 +368,8 @@ def compare_links(
             sides = [of_system, trainings[base]]
             parts = [[scored[system.model] for system in side] for side in sides]
             table = linking_metrics(parts[0], costs, seed, base=parts[1])
-            system, other = [min(side, key=lambda system: len(system.model)) for side in sides]
-            about = {"base": other.model, "seed": None}
-            system.record(files, table, protocol="linking", **measured | about)
-            row = {"model": system.model, "label": system.label, "base": other.label, **measured}
-            rows.append(row | table.loc["EER_difference"].to_dict())
+            # those without a seed in their identifiers, where there are such
+            pair = [min(side, key=lambda system: len(system.model)) for side in sides]
+            about = {"protocol": "linking", "seed": None, **measured}
+            rows.append(_record_difference(files, *pair, table, **about))
     return pd.DataFrame(rows)

@@ -1,8 +1,8 @@
 """Say which accounts are set aside, and of which no probability holds.
 
-Whoever posts in a file is compared with others or set aside: nobody vanishes. Names that stand for
-nobody, such as "[deleted]", are no accounts. Of others no probability holds, because the encoder
-cannot read them as it should.
+Whoever posts in a file is compared with others or set aside (``reading.py`` decides it): nobody
+vanishes. Names that stand for nobody, such as "[deleted]", are no accounts. Of others no
+probability holds, because the encoder cannot read them as it should.
 
 Two people whose letters it does not know look alike to it, and unlike all others. So do two whose
 posts hold hardly the words that others use: another language, one emoji, base64, texts from which a

@@ -5,6 +5,9 @@ A single word of a name is masked only where the corpus hardly ever writes it in
 where it is a first name that people greet and sign with, and stands as a person's name does ("as
 Mark said"). So "will", "mark" and "may" stay, and so do names of places and firms that nobody in
 the corpus has.
+
+What a single post alone shows is masked before: its greeting and its signature in
+``cleaning/salutations.py``, mentions in ``cleaning/text.py``.
 """
 
 import re

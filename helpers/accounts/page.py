@@ -27,7 +27,7 @@ from ..corpus.loss_lines import (
     MAX_SILENT_SHARE,
     PLACEHOLDER_AUTHOR,
 )
-from .answers import LIKELY, LINKED, LISTS, MIN_LIKELY, SIDES, STATES, Answer
+from .answers import LIKELY, LINKED, LISTS, MIN_LIKELY, NOT_LINKED, SIDES, STATES, Answer
 from .decisions import JOINER
 from .encoder import ENOUGH
 from .gallery import UNJUDGED
@@ -39,6 +39,8 @@ from .validation import MIN_POSTS_OF_HALF
 
 NOTE = "note_"  # begins the names of a data card's counts of odd rows
 MAX_SHOWN = 20  # linked and likely pairs that are shown with their evidence
+LEAST_RIVAL = 0.05  # probability of another pair of one account that is named with a pair
+MAX_RIVALS = 2
 LEAST_SHOWN = 3  # pairs that are shown even if none is linked or likely
 PROVING_ACCOUNTS = 100  # with fewer accounts, a sentence says that they prove little
 MAX_CALIBRATION_LOSS = 0.2  # a larger loss, in bits, gives a warning
@@ -95,6 +97,7 @@ def templates() -> Environment:
         "enough": ENOUGH,
         "max_tokens": MAX_TOKENS,
         "min_likely": MIN_LIKELY,
+        "min_posts": MIN_POSTS,
         "most_posts": MOST_POSTS,
         "no_hours": NO_HOURS,
         "posts_of_halves": 2 * MIN_POSTS_OF_HALF,
@@ -212,6 +215,7 @@ def numbers(answer: Answer) -> dict:
     counts = pairs.state.value_counts()
     linked = pairs.probability[pairs.state == LINKED]
     judged = pairs.probability[pairs.state != UNJUDGED]
+    unlinked = pairs.probability[pairs.state == NOT_LINKED]
     unjudged = answer.accounts[answer.accounts.problem != ""]
     listed = printable_names(unjudged[["account", "posts", "problem"]])
     asked = len(answer.queries) if answer.gallery.beyond else len(answer.gallery)
@@ -227,6 +231,7 @@ def numbers(answer: Answer) -> dict:
         "supported_by": answer.gallery.use.accounts,
         "counts": {state: int(counts.get(state, 0)) for state in STATES},
         "lowest_linked": float(linked.min()) if len(linked) else None,
+        "next": float(unlinked.max()) if len(unlinked) else None,
         "likeliest": float(judged.max()) if len(judged) else None,
         "expected_wrong": float((1 - linked).sum()),
         "asked_accounts": len(answer.queries),
@@ -289,6 +294,7 @@ def read_record(posts: OwnPosts) -> dict:
         "in_both": card.get("posts_in_both", 0),
         "has_times": card["columns"]["time"] is not None,
         "has_hours": posts.hours,
+        "has_pseudonyms": card["pseudonymise"],
     }
 
 
@@ -351,8 +357,17 @@ def _pair_records(answer):
             # a file of decisions names the first account of a joint one
             record[f"key_{letter}"] = name.split(JOINER)[0]
             record[letter] = printable(name)
+        record["rivals"] = _rivals(answer.pairs, list(names.values()))
         records.append(record)
     return records
+
+
+def _rivals(pairs, accounts):
+    """Return the likeliest other pairs of two accounts, LEAST_RIVAL probable at least."""
+    is_of_one = pairs[SIDES].isin(accounts).sum(axis=1) == 1
+    rivals = pairs[is_of_one & (pairs.probability >= LEAST_RIVAL)].head(MAX_RIVALS)
+    shown = printable_names(rivals)[[*SIDES, "probability"]]
+    return shown.set_axis(["a", "b", "probability"], axis=1).to_dict("records")
 
 
 def accounts_table(answer: Answer) -> pd.DataFrame:

@@ -118,7 +118,7 @@ def test_how_often_a_link_is_wrong_is_said_or_why_not(record):
     assert "about 15 in 100 such links will be wrong; it may be up to 42 in 100, since" in text
     counts = record["counts"] | {"linked": 10}
     text = visible(render(record | {"link_errors": errors, "counts": counts}))
-    assert "So count on up to 4 wrong ones among these 10 links." in text
+    assert "So up to 5 of these 10 links may be wrong." in text
     text = visible(render(record | {"link_errors": errors | {"wrong_share": None}}))
     assert "None of them was linked with its own half" in text
     text = visible(render(record | {"link_errors": None}))
@@ -153,3 +153,18 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
     page = visible(render(record | {"counts": record["counts"] | more}))
     assert "Not shown here: 4 more pairs of these; pairs.csv has all." in page
     assert "pairs.csv has all" not in visible(render(record))
+
+
+def test_a_pair_names_what_else_one_of_its_accounts_may_be(record):
+    pairs = pd.DataFrame(
+        {
+            "account_a": ["a", "a", "c", "d", "b"],
+            "account_b": ["b", "c", "b", "e", "f"],
+            "probability": [0.9, 0.3, 0.2, 0.8, 0.01],
+        }
+    )
+    rivals = answer_page._rivals(pairs, ["a", "b"])
+    assert [tuple(rival.values()) for rival in rivals] == [("a", "c", 0.3), ("c", "b", 0.2)]
+    first = record["pairs"][0] | {"rivals": rivals}
+    text = visible(render(record | {"pairs": [first]}))
+    assert "may also be one person with somebody else: a and c, probability 30%" in text

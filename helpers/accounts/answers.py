@@ -247,8 +247,9 @@ def _findings_of_one(posts, question, listed):
     gallery = posts.gallery_for(queries, question.seed)
     gallery.apart = apart[SIDES].to_numpy().tolist()
 
-    scores, llr, problems = gallery.compare(gallery.accounts(queries), queries)
-    prior = question.prior or gallery.prior_of(gallery.of_judged(llr, problems)[problems == ""])
+    samples = gallery.accounts(queries)
+    scores, llr, problems = gallery.compare(samples, queries)
+    prior = question.prior or gallery.estimate_prior(samples, queries)
     costs = question.costs(prior)
     probability, nobody = posterior(llr, prior, gallery.beyond)
     llr = gallery.of_judged(llr, problems)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -263,7 +263,7 @@ class AccountGallery:
     def compare(
         self, queries: Samples, names: Sequence[str]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Compare queries with all targets.
+        """Compare queries with all targets; the same ones only once.
 
         Parameters
         ----------
@@ -275,6 +275,10 @@ class AccountGallery:
         target: its own account, or one that is known to be another person's; and why no
         probability holds for a query, (Q,) object, "" where one does
         """
+        key = ("compared", self, queries, tuple(names), tuple(map(tuple, self.apart)))
+        return self.embeddings.once(key, partial(self._compare, queries, names))
+
+    def _compare(self, queries, names):
         own_column = self.columns(names)
         scores = self.scores(queries, own_column)
         llr = self.llr(scores, queries)
@@ -311,29 +315,21 @@ class AccountGallery:
         return of_judged
 
     def estimate_prior(self, queries: Samples, names: Sequence[str]) -> float:
-        """Estimate the share of queries whose writer has an account, see :meth:`prior_of`.
+        """Estimate the share of queries whose writer has an account in the gallery.
+
+        It is the one that agrees best with the likelihood ratios of the queries that can be judged,
+        see :func:`helpers.evaluation.calibration.estimate_prior`. Where these are fewer than
+        ENOUGH, or the gallery does not normalise, it is the prior of LINK_COSTS.
 
         Parameters
         ----------
         queries, names : as in :meth:`rank`
         """
         _, llr, problems = self.compare(queries, names)
-        return self.prior_of(self.of_judged(llr, problems)[problems == ""])
-
-    def prior_of(self, llr: np.ndarray) -> float:
-        """Return the share of queries whose writer has an account in the gallery.
-
-        It is the one that agrees best with the likelihood ratios, see
-        :func:`helpers.evaluation.calibration.estimate_prior`. Where there are fewer than ENOUGH
-        queries, or the gallery does not normalise, it is the prior of LINK_COSTS.
-
-        Parameters
-        ----------
-        llr : (Q, T), result of :meth:`of_judged` for queries that can be judged
-        """
-        if len(llr) < ENOUGH or not self.normalised:
+        judged = self.of_judged(llr, problems)[problems == ""]
+        if len(judged) < ENOUGH or not self.normalised:
             return LINK_COSTS.prior
-        return estimate_prior(log_mean_ratio(llr, self.beyond))
+        return estimate_prior(log_mean_ratio(judged, self.beyond))
 
     def rank(
         self,

@@ -143,8 +143,8 @@ def language_of(text: str, min_probability: float = MIN_PROBABILITY) -> str:
     min_probability : float
         of a language, to be named
     """
-    capitals = sum(1 for letter in text if letter.isupper())
-    small_letters = sum(1 for letter in text if letter.islower())
+    capitals = sum(map(str.isupper, text))
+    small_letters = sum(map(str.islower, text))
     if capitals > MIN_CAPITAL_SHARE * (capitals + small_letters):
         return CAPITALS
     code, probability = _identifier().classify(text)

@@ -188,16 +188,17 @@ def ngram_counts(tokens: Tensor, vocabulary: int, buckets: int) -> tuple[Tensor,
     (0 .. vocabulary + buckets - 1) and its count, sorted by sample, then feature.
     """
     n_features = vocabulary + buckets
-    sample = torch.arange(len(tokens), device=tokens.device)
-    is_token = tokens != PAD
-    is_pair = is_token[:, :, 1:]
-    left = tokens[:, :, :-1].masked_select(is_pair)
-    right = tokens[:, :, 1:].masked_select(is_pair)
+    length = tokens.shape[2]
+    place = (tokens.flatten() != PAD).nonzero().flatten()
+    sample = place // (tokens.shape[1] * length)
+    token = tokens.flatten()[place]
+    # of two neighbours the right one does not begin a post
+    is_pair = (place.diff() == 1) & (place[1:] % length != 0)
 
-    pairs = pair_bucket(left, right, buckets) + vocabulary
-    features = torch.cat([tokens.masked_select(is_token), pairs])
-    samples = [sample.repeat_interleave(part.sum((1, 2))) for part in (is_token, is_pair)]
-    keys = (torch.cat(samples) * n_features + features).sort().values
+    pairs = pair_bucket(token[:-1][is_pair], token[1:][is_pair], buckets) + vocabulary
+    features = torch.cat([token, pairs])
+    samples = torch.cat([sample, sample[1:][is_pair]])
+    keys = (samples * n_features + features).sort().values
     key, count = keys.unique_consecutive(return_counts=True)
     return key // n_features, key % n_features, count
 

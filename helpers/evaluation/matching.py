@@ -144,13 +144,14 @@ def sinkhorn(
     weight = np.exp(log_weight - largest[query])
     nobody_of_query = nobody[0] * np.exp(-largest)
     weights = sparse.csr_array((weight, (query, target)), pairs.shape)
+    transposed = weights.T  # once: it takes longer than a product of short lists
 
     of_targets = np.ones(size[1])
     most_rounds = MOST_ROUNDS if rounds is None else rounds
     for number in range(1, 1 + most_rounds):
         of_queries = 1 / (weights @ of_targets + nobody_of_query)
         before = of_targets
-        of_targets = 1 / (weights.T @ of_queries + nobody[1])
+        of_targets = 1 / (transposed @ of_queries + nobody[1])
         highest_sum = (before / of_targets).max()  # of a target's probabilities, with nobody's
         if rounds is None and number >= ROUNDS and highest_sum <= MOST_TOTAL:
             break

@@ -38,6 +38,7 @@ from .trials import as_bool
 GRID = 2.0**20  # scores are multiples of 1 / GRID
 BLOCK = 2**22  # scores that are held at a time, 16 MB; of a fusion, for each of its encoders
 MIN_BLOCK_ROWS = 160  # queries of a block at least: products of fewer rows take longer
+FREQUENT = 0.1  # share of the targets that have a column which is multiplied as a dense one
 PAIRS = 2**14  # listed pairs multiplied at a time
 
 # Targets at most from whose scores statistics are computed. So they cost as much as the accounts
@@ -120,12 +121,29 @@ def cosine(queries: Rows, targets: Rows, unit: bool = True) -> np.ndarray:
     (Q, T) float32
     """
     if sparse.issparse(targets):
-        return round_scores((queries @ targets.T).toarray())
+        queries = queries.astype(np.float64)
+        if min(queries.shape[0], targets.shape[0]) < MIN_BLOCK_ROWS:
+            return round_scores((queries @ targets.T).toarray())
+        return round_scores(_product_of_many(queries, targets))
     if unit:
         scores = queries @ targets.T
     else:
         scores = -torch.cdist(queries.double(), targets.double())
     return scores.mul_(GRID).round_().div_(GRID).float().numpy()  # in place: less memory to pass
+
+
+def _product_of_many(queries, targets):
+    """Return the products (Q, T) of many sparse rows.
+
+    Columns that many targets have are multiplied as dense ones, which takes a third of the time.
+    """
+    count, width = targets.shape
+    is_frequent = np.bincount(targets.indices, minlength=width) > FREQUENT * count
+    product = (queries[:, ~is_frequent] @ targets[:, ~is_frequent].T).toarray()
+    frequent = np.flatnonzero(is_frequent)
+    for columns in np.array_split(frequent, len(frequent) * count // BLOCK + 1):
+        product += queries[:, columns].toarray() @ targets[:, columns].toarray().T
+    return product
 
 
 def score_blocks(queries: Rows, targets: Rows, unit: bool = True) -> Blocks:

@@ -18,7 +18,6 @@ HOSTILE = "<b>copy\u202ecat"
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
-    """Posts of 34 accounts as a table."""
     path = tmp_path_factory.mktemp("original") / "posts.csv"
     write_demo_csv(path, evader="", accounts=34, posts=1000)
     return pd.read_csv(path)

@@ -9,7 +9,6 @@ from helpers.accounts import decisions, reading, unjudged
 from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LINKED
 from helpers.accounts.gallery import UNJUDGED
-from helpers.accounts.page import set_aside_record
 from helpers.core import paths
 from tests.accounts.shared import visible
 from tests.factories import write_demo_csv
@@ -80,6 +79,18 @@ def test_mine_has_a_row_for_every_account_and_says_who_is_set_aside(odd_accounts
     assert "the first is <b>build, with posts that are mostly alike" in capsys.readouterr().err
 
 
+def test_another_spelling_of_an_account_is_not_set_aside(odd_accounts, tmp_path, encoder):
+    frame = pd.read_csv(odd_accounts)
+    is_first = (frame.nick == "demo-0005") & ~frame.duplicated("nick")
+    frame["nick"] = frame.nick.mask(is_first, "DEMO-0005 ")
+    frame.to_csv(tmp_path / "spelled.csv", index=False)
+    location = str(tmp_path / "spelled.csv")
+    posts = reading.read_posts(paths.Run("spelled"), location, encoder)
+    found = dict(zip(posts.set_aside.account, posts.set_aside.reason, strict=True))
+    assert found == {decisions.pseudonym_of(name): REASONS[name] for name in REASONS}
+    assert posts.card["accounts_with_few_posts"] == 2
+
+
 def test_match_names_who_is_set_aside_of_each_list(odd_accounts, tmp_path, capsys):
     frame = pd.read_csv(odd_accounts)
     is_odd = frame.groupby("nick").cumcount() % 2
@@ -101,23 +112,3 @@ def test_match_names_who_is_set_aside_of_each_list(odd_accounts, tmp_path, capsy
     sentences = [line for line in printed.splitlines() if "set aside" in line]
     lonely = [line for line in sentences if "lonely" in line]
     assert len(lonely) == 1 and " of list B " in lonely[0]
-
-
-def test_another_spelling_of_an_account_is_not_set_aside(odd_accounts, tmp_path, encoder):
-    frame = pd.read_csv(odd_accounts)
-    is_first = (frame.nick == "demo-0005") & ~frame.duplicated("nick")
-    frame["nick"] = frame.nick.mask(is_first, "DEMO-0005 ")
-    frame.to_csv(tmp_path / "spelled.csv", index=False)
-    location = str(tmp_path / "spelled.csv")
-    posts = reading.read_posts(paths.Run("spelled"), location, encoder)
-    found = dict(zip(posts.set_aside.account, posts.set_aside.reason, strict=True))
-    assert found == {decisions.pseudonym_of(name): REASONS[name] for name in REASONS}
-    assert posts.card["accounts_with_few_posts"] == 2
-
-
-def test_a_sentence_names_three_accounts_and_counts_the_rest():
-    accounts = unjudged.set_aside_rows(list("abcde"), range(5), unjudged.BOTS)
-    (group,) = set_aside_record(accounts.assign(list="A").replace("e", "x\u202e"))
-    assert group["sentence"] == (
-        "5 accounts of list A are set aside, with the name of a bot: x\\u202e, d, c, 2 more."
-    )

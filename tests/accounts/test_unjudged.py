@@ -5,10 +5,12 @@ import random
 import string
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from helpers.accounts import gallery as gallery_module
@@ -21,28 +23,8 @@ from helpers.accounts.scoring import OWN_POSTS
 from helpers.core import paths
 from tests.factories import write_demo_csv
 
-# first and last letter of an alphabet that the encoder does not know
-ALPHABETS = {
-    "Cyrillic": "ая",
-    "Greek": "αω",
-    "Arabic": "اي",
-    "Hebrew": "את",
-    "Hindi": "अह",
-    "Korean": "가힣",
-    "Chinese": "一龥",
-    "emoji": "😀😏",
-}
-# frequent words of languages whose letters the encoder knows
-WORDS = {
-    "Spanish": "que de el en los se del las por con una su para es al lo como mas pero sus",
-    # judged, unless all is in capitals or people are mentioned in every post
-    "CAPITALS": "THE OF AND TO IN THAT IT IS WAS FOR ON ARE AS WITH HIS THEY AT BE THIS HAVE FROM",
-    "mentions": "the of and to in that it is was for <@U012AB3CD> are as with his they at be this",
-    "no stop words": "meeting result window river garden engine letter market paper season bridge "
-    "answer morning kitchen doctor summer village station coffee island ticket bottle",
-    "digits": "th3 0f 4nd t0 1n th4t 1t 1s w4s f0r 0n 4r3 4s w1th h1s th3y 4t b3 th1s h4v3 fr0m",
-    "Latin": "et in est non ad ut cum qui quod sed si ex per aut de ac hoc enim nec esse",
-}
+WRITERS = yaml.safe_load(Path(__file__).with_name("writers.yaml").read_text("utf-8"))
+ALPHABETS, WORDS = WRITERS.values()
 
 
 def person(kind, name, posts=20):

@@ -29,7 +29,6 @@ def outputs(tmp_path, monkeypatch):
 
 
 def raised(function, *arguments):
-    """Return what a function raises."""
     with pytest.raises(Exception) as caught:
         function(*arguments)
     return caught.value
@@ -41,28 +40,18 @@ def written(path):
     return path
 
 
-class TestRemedy:
-    def test_what_ships_is_restored(self):
-        path = messages.PACKAGE / "accounts" / "shipped" / "open-small" / "weights.safetensors"
-        shown = "helpers/accounts/shipped/open-small/weights.safetensors"
-        assert str(file_error(path)).startswith(f"{shown} is damaged: install authorbook again")
-
-    def test_what_was_made_is_deleted_and_made_again(self, outputs):
-        table = written(outputs / "demo" / "results.csv")
-        assert remedy(table) == f"delete {table}; `make reproduce RUN=demo` makes it again"
-        table.unlink()
-        assert remedy(table) == "`make reproduce RUN=demo` makes it again"
-
-    @pytest.mark.parametrize("name", ["models/a/best.safetensors", "tokens/train/store.json"])
-    def test_files_that_belong_together_are_deleted_together(self, outputs, name):
+def test_what_to_do_about_a_damaged_file(tmp_path, outputs):
+    shipped = messages.PACKAGE / "accounts" / "shipped" / "open-small" / "weights.safetensors"
+    assert "weights.safetensors is damaged: install authorbook again" in str(file_error(shipped))
+    made = written(outputs / "demo" / "results.csv")
+    assert remedy(made) == f"delete {made}; `make reproduce RUN=demo` makes it again"
+    for name in ("models/a/best.safetensors", "tokens/train/store.json"):
         path = outputs / "demo" / name
         written(path.with_name("another"))
         assert remedy(path).startswith(f"delete {path.parent}; `make reproduce")
-
-    def test_what_is_the_users_is_looked_at(self, tmp_path, outputs):
-        path = tmp_path / "posts.csv"
-        assert remedy(path) == "look whether its name is right, or make or download it again"
-        assert remedy(written(path)) == "look at it, and make or download it again"
+    path = tmp_path / "posts.csv"
+    assert remedy(path) == "look whether its name is right, or make or download it again"
+    assert remedy(written(path)) == "look at it, and make or download it again"
 
 
 def unpack(content):
@@ -89,47 +78,30 @@ class TestReadable:
         assert caught.value.__suppress_context__, "a notebook shows no other error above it"
 
 
-FULL = [
-    OSError(28, "No space left on device"),
-    duckdb.TransactionException(
-        'TransactionContext Error: Failed to commit: Could not write file "/t/work.duckdb.wal": '
-        "No space left on device"
+FULL = "free some space"
+MEMORY = "the memory is full: close other programs, or take fewer posts"
+LIBRARY_ERRORS = [
+    (OSError(28, "No space left on device"), FULL),
+    (
+        duckdb.IOException(
+            'IO Error: Async write failed: {"exception_message":"Could not write file '
+            '\\"/t/unique.parquet\\": No space left on device","errno":"28"}'
+        ),
+        FULL,
     ),
-    duckdb.IOException(
-        'IO Error: Async write failed: {"exception_message":"Could not write file '
-        '\\"/t/unique.parquet\\": No space left on device","errno":"28"}'
-    ),
+    (MemoryError(), MEMORY),
+    (duckdb.OutOfMemoryException("Out of Memory Error: could not allocate block"), MEMORY),
+    (RuntimeError("[enforce fail at alloc_cpu.cpp:127] CPUAllocator: can't allocate"), MEMORY),
+    (raised(np.concatenate, []), f"{DEFECT}: ValueError: "),
+    (raised(int, "x"), f"{DEFECT}: ValueError: invalid literal"),
+    (ModuleNotFoundError("No module", name="daft"), "`pip install 'authorbook[distributed]'`"),
 ]
 
 
-class TestExplain:
-    @pytest.mark.parametrize("error", FULL)
-    def test_a_full_disk_in_the_words_of_every_library(self, error):
-        message = explain_error(error)
-        assert message.startswith("the disk is full") and "free some space" in message
-        assert "Error" not in message and "{" not in message
-        assert isinstance(error, OSError | RuntimeError) or " at /t/" in message
-
-    @pytest.mark.parametrize(
-        "error",
-        [
-            MemoryError(),
-            duckdb.OutOfMemoryException("Out of Memory Error: could not allocate block of size"),
-            RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate"),
-        ],
-    )
-    def test_too_little_memory(self, error):
-        assert (
-            explain_error(error) == "the memory is full: close other programs, or take fewer posts"
-        )
-
-    def test_a_librarys_value_error_is_a_defect(self):
-        assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")
-        assert explain_error(raised(int, "x")).startswith(f"{DEFECT}: ValueError: invalid literal")
-
-    def test_a_missing_package(self):
-        message = explain_error(ModuleNotFoundError("No module named 'daft'", name="daft"))
-        assert message.endswith("else `pip install 'authorbook[distributed]'`")
+@pytest.mark.parametrize(("error", "words"), LIBRARY_ERRORS)
+def test_an_error_of_a_library_is_told_in_plain_words(error, words):
+    message = explain_error(error)
+    assert words in message and "{" not in message
 
 
 @given(st.text())

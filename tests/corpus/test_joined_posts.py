@@ -51,12 +51,3 @@ def test_it_joins(tmp_path, write_posts, seed, max_chars, min_chars):
     assert report["characters_used"] == characters
     lost = report["characters_in_short_documents"] + report["characters_cut"]
     assert characters + lost == sum(len(row[3]) for row in rows)
-
-
-def test_a_second_run_writes_nothing_and_other_limits_do(tmp_path, write_posts):
-    path, out = write_posts(made(0)), tmp_path / "out.parquet"
-    first = join_posts(path, out, max_chars=100, min_chars=30)
-    before = out.stat().st_mtime_ns
-    assert join_posts(path, out, max_chars=100, min_chars=30) == first
-    assert out.stat().st_mtime_ns == before
-    assert join_posts(path, out, max_chars=100, min_chars=31)["fingerprint"] != first["fingerprint"]

@@ -1,7 +1,5 @@
 """The database and its tables: whatever a folder is called, and what SQL is made of."""
 
-import re
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -70,11 +68,3 @@ def test_a_folder_that_duckdb_cannot_use_is_named(tmp_path):
         with open_database(tmp_path / "why?" / "work"):
             pass
     assert not list(tmp_path.iterdir())
-
-
-def test_no_path_and_no_text_is_written_into_sql():
-    """Values are bound; what stands in braces within SQL is a constant, a number or a column."""
-    for path in sorted((paths.ROOT / "helpers").rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        bad = re.findall(r"read_parquet\(\s*['{]|(?:FROM|TO|from|to) '\{|=\s*'\{", text)
-        assert not bad, path.name

@@ -55,14 +55,7 @@ def test_statistics_are_those_of_table_8(tmp_path):
         ("b", 5, "x", "four"),
     ]
     facts = corpus.corpus_statistics(posts_table(tmp_path / "in.parquet", rows))
-    assert facts == {
-        "posts": 4,
-        "authors": 2,
-        "topics": 2,
-        "first": "1970-01-01 00:00:00",
-        "last": "1970-02-01 00:00:00",
-        "words_per_post": 1.75,
-        "posts_per_author": 2.0,
-        "topics_per_author": 1.5,
-        "active_months": 1.5,
-    }
+    assert [facts[name] for name in ("posts", "authors", "topics")] == [4, 2, 2]
+    assert (facts["first"], facts["last"]) == ("1970-01-01 00:00:00", "1970-02-01 00:00:00")
+    means = ("words_per_post", "posts_per_author", "topics_per_author", "active_months")
+    assert [facts[name] for name in means] == [1.75, 2.0, 1.5, 1.5]

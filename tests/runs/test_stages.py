@@ -30,13 +30,6 @@ def test_bad_parameters_are_refused_before_anything_runs(toy, capsys, name, text
     assert not log(toy) and "Traceback" not in capsys.readouterr().err
 
 
-def test_an_unknown_run_lists_the_runs(toy, capsys):
-    assert main(["dmeo"]) == 1
-    assert "The runs are: demo." in capsys.readouterr().err
-    with pytest.raises(ValueError, match="letters, digits"):
-        read_stages("../demo")
-
-
 def test_prose_does_not_make_a_stage_stale(toy):
     before = read_stages("demo")
     source = toy / "notebooks/02_b.ipynb"

@@ -15,7 +15,6 @@ from tests.paper_runs import execute_here
 
 @pytest.fixture(scope="module")
 def posts(tmp_path_factory):
-    """A small file: 120 invented accounts, 4,000 posts."""
     path = tmp_path_factory.mktemp("posts") / "posts.csv"
     write_demo_csv(path, accounts=120, posts=4000)
     frame = pd.read_csv(path).rename(columns={"nick": "user", "written": "date"})
@@ -25,7 +24,6 @@ def posts(tmp_path_factory):
 
 @pytest.fixture
 def ours(posts, tmp_path, monkeypatch):
-    """The stages of a copy of the folder for a small file."""
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
     folder = shutil.copytree(paths.PARAMS / "template", tmp_path / "params" / "ours")
     for path in folder.glob("*.yaml"):

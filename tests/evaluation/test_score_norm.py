@@ -8,15 +8,9 @@ import pytest
 from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation import lists
 from helpers.evaluation import scores as score_norm
-from helpers.evaluation.models import (
-    Member,
-    Model,
-    as_model,
-    with_as_norm,
-    with_s_norm,
-)
+from helpers.evaluation.models import Member, Model, as_model, with_as_norm, with_s_norm
 from helpers.evaluation.ranking import ranking_trials
-from helpers.evaluation.scores import LEAST_SPREAD, reference_targets
+from helpers.evaluation.scores import LEAST_SPREAD
 from helpers.tokens.tokenizer import Bytes
 from tests.factories import HabitCounts, LookUp
 
@@ -130,20 +124,6 @@ def test_a_model_that_says_nothing_takes_no_part(trials):
     model = with_s_norm(MODEL)
     both = Model.fuse({"a": model, "b": with_s_norm(constant)})
     np.testing.assert_allclose(all_scores(both, *sides), all_scores(model, *sides) / 2, atol=1e-5)
-
-
-@pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
-def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser, monkeypatch):
-    """To the last bit; of larger ones targets are drawn, by whom a gallery is measured."""
-    sides = (trials.queries, trials.targets)
-    whole = all_scores(Member("whole", MODEL, normaliser), *sides)
-    monkeypatch.setattr(reference_targets, "__defaults__", (None, 30, 0))
-    np.testing.assert_array_equal(all_scores(Member("bound", MODEL, normaliser), *sides), whole)
-    monkeypatch.setattr(reference_targets, "__defaults__", (None, 25, 0))
-    is_drawn = np.isin(np.arange(30), reference_targets(30))
-    drawn = all_scores(Member("drawn", MODEL, normaliser, reference=is_drawn), *sides)
-    np.testing.assert_array_equal(all_scores(Member("some", MODEL, normaliser), *sides), drawn)
-    assert (drawn != whole).any()
 
 
 def test_counting_of_the_gallery_learns_words_that_training_lacked(make_store):

@@ -17,7 +17,6 @@ from helpers.tokens.samplers import (
     draw_sizes,
     draw_windows,
     make_sampler,
-    sampler_config,
     skewness,
 )
 from tests.oracles import equal_batches
@@ -78,20 +77,6 @@ class TestEverySampler:
                 assert batch.times[row, place] == store.time[post]
 
 
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"kind": "triples"}, "unknown kind 'triples'.*; valid: authors, pairs, random, topic"),
-        ({"kind": "pairs", "overlap": False}, "sampler: unknown setting 'overlap'"),
-        ({"authors_per_batch": 1}, "'authors_per_batch' is 1"),
-        ({"min_posts": 5, "max_posts": 4}, "max_posts must be at least min_posts, 5"),
-    ],
-)
-def test_settings_out_of_bounds(settings, message):
-    with pytest.raises(ValueError, match=message):
-        sampler_config(settings)
-
-
 def test_authors_are_drawn_uniformly_among_those_with_enough_posts(make_store):
     store = make_store([3, 9] * 25)
     settings = {"authors_per_batch": 5, "samples_per_author": 4, "overlap": False}
@@ -135,19 +120,6 @@ class TestWindows:
         )
         for column in first.T:
             assert stats.chisquare(np.bincount(column, minlength=10)).pvalue > 1e-3
-
-
-@pytest.mark.parametrize(
-    "settings, sizes",
-    [
-        ({"sizes": "fixed", "max_posts": 5}, {5}),
-        ({"min_posts": 3, "max_posts": 4}, {4}),
-        ({"sizes": "uniform", "max_posts": 3}, {2, 3}),
-    ],
-)
-def test_sizes_are_those_of_the_config(make_store, settings, sizes):
-    draw = sampler(make_store([20] * 30), **settings)
-    assert {size for step in range(3) for size in draw(step).mask.sum(1).tolist()} == sizes
 
 
 def test_apart_needs_a_post_for_every_sample(make_store):

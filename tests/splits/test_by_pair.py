@@ -13,12 +13,10 @@ SPLITS = PairSplit.splits
 
 @pytest.fixture
 def posts(tmp_path):
-    """60 pairs of texts by 100 authors; an author may have several pairs."""
     return pairs(tmp_path)
 
 
 def authors_of_pairs(path):
-    """The authors of each pair, by the pair's id."""
     table = pq.read_table(path)
     people = {}
     for name, author in zip(table["id"].to_pylist(), table["author"].to_pylist()):

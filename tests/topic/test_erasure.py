@@ -20,7 +20,6 @@ def topical(seed=0, rows=400, size=12, topics=4, strength=2.0):
 
 
 def raw(eraser, vectors):
-    """The affine map without the unit length."""
     return (vectors - eraser.mean) @ eraser.kept.T + eraser.mean
 
 

@@ -1,7 +1,6 @@
-"""The pages around the notebooks: the book, the copies of ``make lab``, ``make help``."""
+"""The book: one page of all notebooks."""
 
 import importlib.util
-import subprocess
 
 from bs4 import BeautifulSoup
 
@@ -24,14 +23,3 @@ def test_the_book_is_one_page_of_all_notebooks_with_their_code(tmp_path, monkeyp
     assert [a.text.strip() for a in page.nav.find_all("a")] == ["00_a", "01_b"]
     assert [a["href"] for a in page.main.find_all("a")] == ["#01_b"] * 2
     assert page.select("details.code[open]"), "a book shows its code"
-
-
-def test_help_names_every_command_once_in_the_order_of_use():
-    said = subprocess.run(
-        ["make", "-s", "help"], cwd=paths.ROOT, check=True, capture_output=True, text=True
-    ).stdout
-    named = [line.split()[1] for line in said.splitlines() if line.startswith("make ")]
-    assert named == "setup first lab book reproduce train test torture publish clean".split()
-    makefile = (paths.ROOT / "Makefile").read_text("utf-8")
-    (phony,) = [line for line in makefile.splitlines() if line.startswith(".PHONY:")]
-    assert phony.split()[1:] == ["help", *named, "mine"]

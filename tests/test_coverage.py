@@ -5,7 +5,6 @@ from collections import Counter
 from functools import cache
 
 import nbformat
-import pytest
 
 from helpers.core import paths, results
 from helpers.published import claims
@@ -42,16 +41,15 @@ def test_every_row_of_the_papers_is_there_once_and_in_order():
     assert [row[0] for row in ROWS] == ids
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_a_row_names_cells_that_are_there_or_says_why_it_has_none(row):
-    _, what, where, state, why = row
-    assert state in STATES and what
-    assert where or state == "not yet", "which cell shows it?"
-    assert why or state == "shown", "what is missing, or what is needed?"
-    assert "params/" in why or state not in ("on archives", "on own data"), "which run shows it?"
-    for place in filter(None, where.split("; ")):
-        notebook, mark, heading = place.partition(" · ")
-        assert mark and heading in headings(notebook), f"{notebook} has no heading {heading!r}"
+def test_a_row_names_cells_that_are_there_or_says_why_it_has_none():
+    for name, what, where, state, why in ROWS:
+        assert state in STATES and what, name
+        assert where or state == "not yet", f"{name}: which cell shows it?"
+        assert why or state == "shown", f"{name}: what is missing, or what is needed?"
+        assert "params/" in why or state not in ("on archives", "on own data"), name
+        for place in filter(None, where.split("; ")):
+            notebook, mark, heading = place.partition(" · ")
+            assert mark and heading in headings(notebook), f"{name}: {notebook} lacks {heading!r}"
 
 
 def test_the_files_that_it_names_are_there():

@@ -5,40 +5,9 @@ import pytest
 from helpers.cleaning.email import own_paragraphs, without_appended
 from tests.cleaning.examples import EXAMPLES
 
-MAIL = """Hi all,
-
-On Mon, Jul 2, 2007 at 11:14 AM, Some One <some.one at example.org>
-wrote:
-> quoted words
-> > deeper words
-
-my answer stands here
-and goes on over two lines.
-
-Le 13/03/2012 11:03, Quelqu'un a écrit :
-> cité
-
-x <- lm(y ~ z, data = d)
-[1] 1 2 3
-
-Best,
-J
-
---\x20
-Jane Doe, Department of Silly Walks
-+44 20 7946 0000
-_______________________________________________
-R-help mailing list
-R-help at example.org
-https://example.org/mailman/listinfo/r-help
-"""
-
 
 def test_own_words_of_a_mail():
-    assert (
-        own_paragraphs(MAIL)
-        == "Hi all,\n\nmy answer stands here\nand goes on over two lines.\n\nBest,\nJ"
-    )
+    assert own_paragraphs(EXAMPLES["mail"]) == EXAMPLES["own_words"]
 
 
 @pytest.mark.parametrize("appended", EXAMPLES["appended_to_a_mail"])
@@ -66,14 +35,7 @@ def test_an_answer_of_a_news_reader_is_all_that_stays(body):
 
 
 def test_an_answer_that_looks_like_a_quote_stays():
-    for text in (
-        "In article <1@x> jd@cs.example.edu writes:\n> theirs\n\n        Indented, but mine.",
-        "Three points:\n* one\n* two\n* three",
-        ":-) That was a joke.",
-        "In article 5 of the law it says something else.",
-        "I think Jane Doe writes:\nwell.",
-        "--\nSee www.example.org for it",
-    ):
+    for text in EXAMPLES["answers_like_quotes"]:
         assert own_paragraphs(text).split()[-2:] == text.split()[-2:], text
     assert own_paragraphs("Mine.\n\n: one smile only").count("smile") == 1
 

@@ -1,16 +1,23 @@
-"""The pages: numbers are what the results say, comparisons hold, links lead somewhere."""
+"""Pages: numbers are what results say, links lead somewhere, the table of coverage holds."""
 
+import importlib.util
 import re
 import sys
+from collections import Counter
+from functools import cache
 
 import jinja2
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 
 from helpers.core import paths
 from helpers.core.names import GLOSSARY
-from helpers.core.results import COLUMNS
+from helpers.core.results import COLUMNS, read_results
+from helpers.published import claims
+from tests.toy_runs import notebook
 
 sys.path.insert(0, str(paths.ROOT / "docs"))
 import measured  # noqa: E402
@@ -115,3 +122,84 @@ def test_a_comparison_in_words(results):
     about = f"file: {results['file']}, protocol: ranking, split: test, metric: MRR"
     with pytest.raises(ValueError, match="V"):
         measured.named_values(f"t: {{{about}, system: V}}")
+
+
+_spec = importlib.util.spec_from_file_location("book", paths.ROOT / "docs" / "book.py")
+book = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(book)
+
+
+def test_the_book_is_one_page_of_all_notebooks_with_their_code(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
+    (tmp_path / "notebooks").mkdir()
+    for name in ("00_a", "01_b"):
+        text = f"# {name}: long\n\n**Paper.** [next](01_b.ipynb)"
+        notebook(tmp_path / f"notebooks/{name}.ipynb", (text,), "print(1)", parameters="")
+    page = BeautifulSoup(book.build(tmp_path / "out").read_text(), "html.parser")
+    assert [a["href"] for a in page.nav.find_all("a")] == ["#00_a", "#01_b"]
+    assert [a.text.strip() for a in page.nav.find_all("a")] == ["00_a", "01_b"]
+    assert [a["href"] for a in page.main.find_all("a")] == ["#01_b"] * 2
+    assert page.select("details.code[open]"), "a book shows its code"
+
+
+DOCUMENT = paths.ROOT / "docs" / "coverage.md"
+STATES = ["shown", "on archives", "on own data", "partly", "not yet"]
+ROWS_OF_PAPER = {"K": 26, "S": 17, "R": 16}
+FILE = re.compile(r"\b(?:params|helpers|tests)/[\w./-]*\w")
+
+
+def read():
+    """What stands above the table, and its rows as (id, what, where, state, why)."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    above, _, below = text.partition("\n| id |")
+    rows = [line.strip("|").split("|") for line in below.splitlines()[2:] if line.strip()]
+    return above, [tuple(cell.strip() for cell in row) for row in rows]
+
+
+ABOVE, TABLE_ROWS = read()
+
+
+@cache
+def headings(notebook):
+    """The headings of a notebook's Markdown cells, without their marks."""
+    cells = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return {heading.strip() for heading in re.findall("^#+ (.+)$", text, re.M)}
+
+
+def test_every_row_of_the_papers_is_there_once_and_in_order():
+    ids = []
+    for paper, rows in ROWS_OF_PAPER.items():
+        ids += [f"{paper}{row:02d}" for row in range(1, rows + 1)]
+    assert [row[0] for row in TABLE_ROWS] == ids
+
+
+def test_a_row_names_cells_that_are_there_or_says_why_it_has_none():
+    for name, what, where, state, why in TABLE_ROWS:
+        assert state in STATES and what, name
+        assert where or state == "not yet", f"{name}: which cell shows it?"
+        assert why or state == "shown", f"{name}: what is missing, or what is needed?"
+        assert "params/" in why or state not in ("on archives", "on own data"), name
+        for place in filter(None, where.split("; ")):
+            notebook, mark, heading = place.partition(" · ")
+            assert mark and heading in headings(notebook), f"{name}: {notebook} lacks {heading!r}"
+
+
+def test_the_files_that_it_names_are_there():
+    named = FILE.findall(DOCUMENT.read_text(encoding="utf-8"))
+    assert named and not [name for name in named if not (paths.ROOT / name).exists()]
+
+
+def test_the_counts_above_the_table_are_those_of_the_table():
+    counted = Counter(row[3] for row in TABLE_ROWS)
+    numbers = [(str(counted[state]), state) for state in STATES]
+    assert re.findall(r"(\d+) \*([a-z ]+)\*", ABOVE) == numbers
+    assert re.findall(r"^\| ([a-z ]+) \| [A-Z]", ABOVE, re.M) == STATES, "each has its meaning"
+
+
+def test_rows_say_measured_where_a_stored_draw_has_a_verdict():
+    files = sorted((paths.ROOT / "outputs" / "open").glob("draw-*/results.csv"))
+    verdicts = [claims.verdicts(read_results(file)) for file in files]
+    measured = {row for table in verdicts for row in table.id[table.ours != ""]}
+    assert {row[0] for row in TABLE_ROWS if "measured on the public archives" in row[4]} == measured
+    assert f"In {len(measured)} rows the last column says *measured*" in ABOVE

@@ -1,10 +1,12 @@
-"""The cleaning that all sources share."""
+"""The cleaning that all sources share, code among sentences, names in greetings."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.cleaning import text as cleaning
+from helpers.cleaning.code_lines import is_code, without_code
+from helpers.cleaning.salutations import mask_salutations
 from helpers.cleaning.text import clean_post, is_bot, is_notice, mask_mentions
 from tests.cleaning.examples import EXAMPLES
 
@@ -76,3 +78,28 @@ def test_no_address_or_number_is_skipped(pieces):
     for kind in ("EMAIL", "URL", "PHONE"):
         if getattr(cleaning, kind).search(text):
             assert getattr(cleaning, f"{kind}_LIKE").search(text)
+
+
+def test_program_text_is_told_from_sentences():
+    code = ["x <- 3", "library(lme4)", "}", "# a comment", "  12.5  13.1  0.001 ***"]
+    code += ["[1] 0.1 0.2 and more words than six in this line", "fit = lmer(y ~ x,"]
+    prose = ["I think that is right.", "Thanks!", "", "HTH,", "Größe spielt keine Rolle;"]
+    prose += ["(see the manual for more on this)", "1. Yes, so"]
+    assert [line for line in code if not is_code(line)] == []
+    assert [line for line in prose if is_code(line)] == []
+
+
+def test_a_paragraph_of_output_goes_and_the_sentences_stay():
+    lines = ["I tried this and it fails, so what now?", "", "fit <- lm(y ~ x,", "   data = d)"]
+    lines += ["summary(fit)", "", "Thanks!"]
+    assert [line for line in without_code(lines) if line] == [lines[0], lines[-1]]
+
+
+@pytest.mark.parametrize(("text", "expected"), EXAMPLES["salutations"])
+def test_greetings_and_signatures(text, expected):
+    assert mask_salutations(text)[0] == expected
+
+
+def test_whom_a_letter_names():
+    _, names = mask_salutations("Hi Jane and Jack,\nok.\n\nCheers, Bob Lee")
+    assert names == ["Jane", "Jack", "Bob Lee"]

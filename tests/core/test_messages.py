@@ -1,17 +1,22 @@
-"""What commands say: safe text, exit codes, and of every exception one sentence on what to do."""
+"""What commands say: safe text, exit codes, one sentence on what to do; no formula in a table."""
 
+import io
 import pickle
+import re
 import zlib
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.accounts.page import FOLDER
 from helpers.core import messages
 from helpers.core.messages import (
     DEFECT,
+    FORMULA,
     FileError,
     explain_error,
     file_error,
@@ -19,6 +24,8 @@ from helpers.core.messages import (
     readable_file,
     remedy,
     run_command,
+    unescape_formula,
+    without_formulas,
 )
 
 
@@ -138,3 +145,27 @@ def test_a_defect_is_told_with_its_lines_of_code(outputs, capsys):
     message, *lines = capsys.readouterr().err.splitlines()
     assert message.startswith(f"{DEFECT}: KeyError: 'Jane Roe'; please report it with ")
     assert "in find_name" in "\n".join(lines) and "Jane Roe'" not in "\n".join(lines[-1:])
+
+
+FORMULAS = ["=SUM(A1)", "+1", "-2", "@ann", "\tx", "\rx", "\uff1dA1", "'=SUM(A1)", "''+1"]
+
+
+@pytest.mark.parametrize(
+    "text", [*FORMULAS, "", "Ann", "o'Neil", "'Ann'", "a=b", "'", "u0123 + =x"]
+)
+def test_a_text_is_read_back_as_it_was(text):
+    written = without_formulas(pd.DataFrame({"name": [text]})).name[0]
+    assert unescape_formula(written) == text
+    assert (written == text) == (text not in FORMULAS)
+    assert not re.match(FORMULA, written) or written.startswith("'")
+
+
+def test_numbers_of_a_table_stay():
+    table = pd.DataFrame({"name": ["=A1", None], "llr": [-1.5, 2.0], "linked": [True, False]})
+    read = pd.read_csv(io.StringIO(without_formulas(table).to_csv(index=False)))
+    assert read.name[0] == "'=A1" and pd.isna(read.name[1])
+    pd.testing.assert_frame_equal(read[["llr", "linked"]], table[["llr", "linked"]])
+
+
+def test_the_page_escapes_as_the_tables_do():
+    assert f"const formula = /^{FORMULA}/;" in (FOLDER / "page.js").read_text("utf-8")

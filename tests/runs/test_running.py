@@ -78,6 +78,18 @@ def test_a_stage_runs_again_where_a_file_that_it_made_is_deleted(toy, name):
     assert path.exists() and all(stage.is_current for stage in read_stages("demo"))
 
 
+@pytest.mark.usefixtures("without_kernels")
+def test_a_stage_that_stopped_after_it_made_a_lost_file_again_is_not_current(toy):
+    stop = "from pathlib import Path\nassert not Path('stop').exists()"
+    notebook(toy / "notebooks/01_a.ipynb", MAKE_FILES, stop)
+    assert main(["demo", "01_a"]) == 0
+    made = toy / "outputs/demo/made/3.txt"
+    made.unlink()
+    (toy / "notebooks/stop").touch()
+    assert main(["demo", "01_a"]) == 1
+    assert made.exists() and not read_stages("demo")[0].is_current
+
+
 def test_a_failure_is_told_in_two_lines(toy, capsys, request, monkeypatch):
     notebook(toy / "notebooks/03_c.ipynb", "def f():\n    raise KeyError('no such loss')", "f()")
     for path in (toy / "params/demo").iterdir():

@@ -68,3 +68,11 @@ def test_only_measured_rows_are_named_and_tested_sizes_are_a_column():
     table = papers.named(papers.side_by_side(ours, papers.published_table("khan2021", 3)))
     assert table.index.tolist() == ["1 (averaged)", "1-8"] and table["tested on"].tolist() == [8, 8]
     assert list(table)[1:] == ["MRR published", "MRR ours", "R@4 published", "R@4 ours", "R@8 ours"]
+
+
+def test_rows_have_names_for_people():
+    names = {("khan2021", "TPS", "topk"): "Stream TPS (top-k)", ("1", 8): "1 (averaged)"}
+    names |= {"beta31": "Beta(3, 1)", ("sentencepiece", 4096): "SentencePiece, 4,096"}
+    assert {key: papers.row_name(key) for key in names} == names
+    page = papers.show_published("khan2021", 2).to_html()
+    assert "TF-IDF word" in page and "tfidf_word" not in page

@@ -169,6 +169,7 @@ def test_published_skews():
     published = {"uniform": 0, "beta21": -0.5657, "poisson16": -0.7860, "beta31": -0.8607}
     published |= {"beta41": -1.0498, "fixed": 0}
     assert {name: skewness(name) for name in SIZES} == pytest.approx(published, abs=5e-5)
+    assert set(draw_sizes("fixed", 9, np.random.default_rng(0), 3, 5)) == {5}
 
 
 def probabilities(name, min_posts, max_posts):

@@ -51,7 +51,6 @@ def write_posts(tmp_path):
 
 @pytest.fixture
 def make_store():
-    """:func:`tests.factories.store_in_memory`."""
     return store_in_memory
 
 

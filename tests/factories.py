@@ -91,7 +91,6 @@ def read_source(kind, location, **options):
 
 
 def write_table(path, frame):
-    """Write a frame as a CSV, JSON lines or Parquet file, as the path ends; return the path."""
     if path.suffix == ".parquet":
         frame.to_parquet(path)
     elif "json" in path.name:  # pandas would write 10.0 as 10
@@ -155,7 +154,6 @@ def random_batch(*posts, length=6, seed=1, vocabulary=40, topics=5):
 
 
 def without_padding(batch, row):
-    """One sample of a batch, alone."""
     real = int(batch.mask[row].sum())
     sample = slice(row, row + 1)
     return Batch(
@@ -253,7 +251,6 @@ def one_token_samples(authors, topics=None):
 
 
 def unit_rows(*shape, seed=0):
-    """Random float32 vectors of length 1."""
     values = np.random.default_rng(seed).standard_normal(shape)
     return (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
 
@@ -264,15 +261,3 @@ def read_posts(path):
     times = table["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64())
     columns = (table["author"], times, table["topic"], table["text"])
     return list(zip(*[column.to_pylist() for column in columns]))
-
-
-class TopicShares(Encoder):
-    """Dense unit rows of the topics of a sample: an encoder that knows nothing else."""
-
-    def __init__(self, topics):
-        super().__init__()
-        self.dim = topics
-
-    def forward(self, batch):
-        shares = nnf.one_hot(batch.topics, self.dim) * batch.mask[..., None]
-        return nnf.normalize(shares.sum(1).float().sqrt(), dim=1)

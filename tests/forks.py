@@ -21,14 +21,10 @@ LIMIT_SECONDS = 120  # no function of a test takes so long
 
 
 class Fork:
-    """A function that runs in a process of its own, in the folder of the project.
+    """A function of a module that runs in a process of its own, in the folder of the project.
 
-    Parameters
-    ----------
-    place : the folder that gets what it prints
-    function : a function of a module; a number that it returns is the exit code
-    arguments : of the function
-    variables : environment variables, beside those of this process
+    ``place`` gets what it prints; a number that it returns is the exit code; ``variables`` are
+    environment variables, beside those of this process.
     """
 
     def __init__(self, place, function, *arguments, variables=()):
@@ -58,16 +54,13 @@ class Fork:
         return self.process.exitcode
 
     def printed(self):
-        """Return what it has printed so far."""
         return self.out.read_text("utf-8", "replace")
 
     def errors(self):
-        """Return what it has printed to its stream of errors so far."""
         return self.err.read_text("utf-8", "replace")
 
 
 def wait_until(holds, seconds=LIMIT_SECONDS):
-    """Wait until a function returns something true, and fail after so many seconds."""
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "waited too long"
@@ -75,7 +68,6 @@ def wait_until(holds, seconds=LIMIT_SECONDS):
 
 
 def _run(function, arguments, environment, out, err):
-    """Call a function with an environment, and with the two streams in files."""
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(paths.ROOT)

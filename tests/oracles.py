@@ -34,7 +34,6 @@ def equal_batches(left, right):
 
 
 def array(parameter):
-    """A parameter as a NumPy array."""
     return parameter.detach().numpy()
 
 

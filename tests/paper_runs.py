@@ -68,12 +68,10 @@ def write_pairs(folder, people, count, name, fandoms, repeats=False):
 
 
 def second(day):
-    """Seconds since 1970 of an ISO date, UTC."""
     return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp())
 
 
 def lines(records):
-    """JSON lines, as bytes."""
     return "".join(json.dumps(record) + "\n" for record in records).encode()
 
 
@@ -104,7 +102,6 @@ def changed(value, change):
 
 
 def execute(run, changes, outputs, monkeypatch):
-    """Execute some stages of a run; returns its files."""
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(outputs))
     monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)  # by which few authors are split
     execute_here(smaller(run, changes), monkeypatch)
@@ -190,6 +187,5 @@ def used_names(statement):
 
 
 def bound_names(statement):
-    """The variables that a statement sets."""
     variables = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
     return {node.id for node in variables if isinstance(node.ctx, ast.Store)}

@@ -2,12 +2,11 @@
 
 import os
 import re
-import runpy
 import shutil
+import subprocess
 import sys
 
 from helpers.core import paths
-from tests.forks import Fork
 
 # a block of code whose first line says where it belongs: a new file, or a place in one
 EXAMPLE = re.compile(
@@ -43,17 +42,6 @@ def add(example, folder):
         file.write_text(f"{text[:place]}{code}\n\n{text[place:]}")
 
 
-def run_module(folder, name, arguments):
-    """Run a module as ``python -m`` does in a folder; what is of that folder is imported anew."""
-    for imported in list(sys.modules):
-        if imported.partition(".")[0] in ("helpers", "tests"):
-            del sys.modules[imported]
-    os.chdir(folder)
-    sys.path.insert(0, str(folder))
-    sys.argv = [name, *arguments]
-    runpy.run_module(name, run_name="__main__", alter_sys=True)
-
-
 def test_the_examples_pass_the_tests_of_their_registries(tmp_path):
     folder = tmp_path / "project"
     without = shutil.ignore_patterns("__pycache__")
@@ -64,13 +52,10 @@ def test_the_examples_pass_the_tests_of_their_registries(tmp_path):
     assert len(examples) == 6
     for example in examples:
         add(example, folder)
-    arguments = ["-rp", "-p", "no:cacheprovider", "-k", CHOSEN, *TESTS]
-    variables = {"PYTHONPATH": str(folder)}
-    fork = Fork(tmp_path, run_module, folder, "pytest", arguments, variables=variables)
-    code = fork.wait()
-    shown = fork.printed()
-    assert code == 0, shown[-3000:] + fork.errors()[-1000:]
-    passed = re.findall(r"^PASSED (\S+)$", shown, re.M)
-    assert len([name for name in passed if "[nca]" in name]) >= 8
-    assert len([name for name in passed if "[max]" in name]) >= 1
-    assert "tests/core/test_names.py::test_every_baseline_and_loss_has_a_name" in passed
+    options = ["-rp", "-p", "no:cacheprovider", "-k", CHOSEN]
+    command = [sys.executable, "-m", "pytest", *options, *TESTS]
+    variables = os.environ | {"PYTHONPATH": str(folder)}
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    for case, number in (("[nca]", 6), ("[max]", 1), ("every_baseline_and_loss", 1)):
+        assert len(re.findall(f"^PASSED .*{re.escape(case)}", done.stdout, re.M)) >= number

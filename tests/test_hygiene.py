@@ -104,6 +104,10 @@ def test_its_answer_is_checked(path):
 
 @each_notebook
 def test_it_shows_and_does_not_build(path):
+    code = "\n".join(cell.source for cell in code_cells(path))
+    imports = re.findall(r"^\s*from (helpers[\w.]*) import", code, re.M)
+    assert all(name.count(".") == 1 or name == "helpers.sources.demo" for name in imports), imports
+    assert len(imports) == len(set(imports)) <= 8
     for cell in code_cells(path):
         lines = cell.source.splitlines()
         assert len(lines) <= (25 if is_parameters(cell) else 20), lines[0]
@@ -114,16 +118,7 @@ def test_it_shows_and_does_not_build(path):
             assert "image/png" not in kinds or output.metadata["image/png"]["alt"]
 
 
-@each_notebook
-def test_it_imports_at_the_front_doors(path):
-    code = "\n".join(cell.source for cell in code_cells(path))
-    imports = re.findall(r"^\s*from (helpers[\w.]*) import", code, re.M)
-    assert all(name.count(".") == 1 or name == "helpers.sources.demo" for name in imports), imports
-    assert len(imports) == len(set(imports)) <= 8
-
-
 def prose(path):
-    """The Markdown of a notebook, a text a cell."""
     cells = nbformat.read(path, as_version=4).cells
     return [cell.source for cell in cells if cell.cell_type == "markdown"]
 
@@ -199,12 +194,3 @@ def test_a_first_embedding_waits_for_nothing_that_it_does_not_use():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "1 set()"
-
-
-def test_no_module_names_a_folder_of_a_machine_or_its_own_package():
-    """The package is ``helpers`` in a checkout, ``authorbook`` where it is installed."""
-    for path in sorted((paths.ROOT / "helpers").rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        assert not MACHINE_PATH.findall(text), path
-        absolute = re.findall(r"^\s*(?:from|import) (?:helpers|authorbook)\b", text, re.M)
-        assert not absolute, f"{path}: import it relatively"

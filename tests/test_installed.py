@@ -47,7 +47,6 @@ json.dump(answers, sys.stdout)
 
 
 def build_wheel(folder):
-    """Build the wheel from a copy of the checkout, without a network; return its path."""
     copy = folder / "checkout"
     copy.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
@@ -77,7 +76,6 @@ def needed_packages(requirements, seen):
 
 
 def link_packages(names, site_packages):
-    """Link the files of installed packages into another environment."""
     for name in names:
         distribution = importlib.metadata.distribution(name)
         tops = {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}
@@ -105,10 +103,8 @@ def environment(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def user_folder(environment):
-    """A user's folder, with posts and a package helpers of the user's own."""
-    folder = environment / "work"
+def write_user_folder(folder):
+    """Write posts, and a package helpers of the user's own."""
     (folder / "helpers").mkdir(parents=True)
     (folder / "helpers" / "__init__.py").write_text(FOREIGN)
     write_demo_csv(folder / "posts.csv", evader="demo-0003", accounts=32, posts=700)
@@ -116,67 +112,56 @@ def user_folder(environment):
     is_late = posts.groupby("nick").cumcount() % 2 == 1
     posts[~is_late].to_csv(folder / "year-1.csv", index=False)
     posts[is_late].to_csv(folder / "year-2.csv", index=False)
-    return folder
 
 
-@pytest.fixture(scope="module")
-def run(environment, user_folder):
+def run_program(environment, name, *words):
     """Run a program of the environment in the user's folder, whose packages come first."""
+    work = environment / "work"
     variables = {
         "PATH": os.environ["PATH"],
         "HOME": str(environment / "home"),
-        "PYTHONPATH": str(user_folder),
+        "PYTHONPATH": str(work),
         "PYTHONDONTWRITEBYTECODE": "1",  # any new file in the environment is one too many
         "OMP_NUM_THREADS": "1",
         "TQDM_DISABLE": "1",
     }
-
-    def run_program(name, *words):
-        program = environment / "venv" / "bin" / name
-        done = subprocess.run(
-            [program, *words], cwd=user_folder, env=variables, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
-        return done.stdout
-
-    return run_program
+    command = [environment / "venv" / "bin" / name, *words]
+    done = subprocess.run(command, cwd=work, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
-def package(environment):
-    """The folder of the installed package."""
-    (folder,) = environment.glob("venv/lib/python*/site-packages/authorbook")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def answers(environment, user_folder, run):
+def answers(environment):
     """What came of SESSION, and which files it wrote."""
+    write_user_folder(environment / "work")
     words = {name: [name, *words] for name, (words, _) in COMMANDS.items()}
     folders = {name: environment / name for name in ("venv", "work", "home")}
     files = {name: files_of(folder) for name, folder in folders.items()}
-    answers = json.loads(run("python", "-c", SESSION, json.dumps(words)))
+    answers = json.loads(run_program(environment, "python", "-c", SESSION, json.dumps(words)))
     answers["written"] = {
         name: [path.relative_to(folder) for path, _ in files_of(folder) - files[name]]
         for name, folder in folders.items()
     }
+    answers["help"] = run_program(environment, "authorbook", "--help")
     return answers
 
 
 def files_of(folder):
-    """The files of a folder, each with the time when it was changed."""
     return {(path, path.stat().st_mtime) for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_works_in_anybodys_folder(answers, command):
-    code, printed, errors = answers[command]
-    assert (code, errors) == (0, "")
-    assert COMMANDS[command][1] in printed
-
-
-def test_the_program_is_there(run):
-    assert "authorbook" in run("authorbook", "--help")
+def test_its_commands_work_in_anybodys_folder(answers):
+    assert "authorbook" in answers["help"]
+    for command, (_, words) in COMMANDS.items():
+        code, printed, errors = answers[command]
+        assert (code, errors) == (0, "") and words in printed, command
+    code, printed, errors = answers["nobody"]
+    assert (code, printed) == (1, "") and errors.count("\n") == 1, "an error is a sentence"
+    assert errors.endswith("the first is nosuch\n") and "defect" not in errors
+    code, printed, errors = answers["runs"]
+    assert (code, printed) == (1, "")
+    assert errors.startswith("the notebooks and the parameters of their runs are no part of")
 
 
 def test_it_is_imported_at_once_and_makes_vectors(answers):
@@ -193,20 +178,8 @@ def test_it_writes_to_the_users_folder_only(answers):
     assert {folder[:4] for folder in folders} == {data_folder}
 
 
-def test_an_error_is_a_sentence(answers):
-    code, printed, errors = answers["nobody"]
-    assert (code, printed) == (1, "")
-    assert errors.endswith("the first is nosuch\n") and errors.count("\n") == 1
-    assert "defect" not in errors
-
-
-def test_the_notebooks_are_no_part_of_it(answers):
-    code, printed, errors = answers["runs"]
-    assert (code, printed) == (1, "")
-    assert errors.startswith("the notebooks and the parameters of their runs are no part of")
-
-
-def test_every_file_of_the_package_is_installed(package):
+def test_every_file_of_the_package_is_installed(environment):
+    (package,) = environment.glob("venv/lib/python*/site-packages/authorbook")
     checkout = paths.ROOT / "helpers"
     committed = {path.relative_to(checkout) for path in checkout.rglob("*.*") if path.is_file()}
     installed = {path.relative_to(package) for path in package.rglob("*.*") if path.is_file()}

@@ -12,69 +12,43 @@ MODULES = sorted(HELPERS.rglob("*.py"))
 SHARED_NAMES = {"main", "parts"}
 # a room's own text, its command, and the contract of what it registers
 SHARED_MODULES = {"__init__", "__main__", "base"}
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 # the section ends where the next one begins
 PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", re.M | re.S)
 # "low, high : float", "*parts : Tensor", "connection", with more behind the colon or indented below
 PARAMETER_LINE = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?(?::|$)", re.M)
 
 
-def is_function(node):
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+def public(nodes):
+    """Return the functions and classes among nodes by whose names others call them."""
+    named = [node for node in nodes if isinstance(node, FUNCTION | ast.ClassDef)]
+    return [node for node in named if not node.name.startswith("_")]
 
 
-def is_public(node):
-    """A function or class by whose name others call it."""
-    return (is_function(node) or isinstance(node, ast.ClassDef)) and not node.name.startswith("_")
-
-
-def public_functions(tree):
-    """Yield the functions of a module and the methods of its classes, as (name, function)."""
-    for node in filter(is_public, tree.body):
-        if is_function(node):
-            yield node.name, node
-        else:
-            for method in node.body:
-                if is_public(method) and is_function(method):
-                    yield f"{node.name}.{method.name}", method
-
-
-def parameters_of(function):
-    """Return the names of what a function takes, self and cls aside."""
-    arguments = function.args
-    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    for parameter in (arguments.vararg, arguments.kwarg):
-        if parameter is not None:
-            parameters.append(parameter)
-    return [parameter.arg for parameter in parameters if parameter.arg not in ("self", "cls")]
-
-
-def documented_parameters(function):
-    """Return the names in the section Parameters of a docstring, None where it has no section."""
+def defect(function):
+    """Return what is wrong with the section Parameters of a function, in words, or ""."""
+    taken = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)} - {
+        "self",
+        "cls",
+    }
     section = PARAMETERS.search(ast.get_docstring(function) or "")
     if section is None:
-        return None
+        return "has no section Parameters" if len(taken) > 1 else ""
     lines = ", ".join(PARAMETER_LINE.findall(section[1]))
-    return [name.lstrip("*") for name in lines.split(", ")]
-
-
-def defects(source):
-    """Yield what is wrong with the sections Parameters of a module, in words."""
-    for name, function in public_functions(ast.parse(source)):
-        parameters = parameters_of(function)
-        documented = documented_parameters(function)
-        if documented is None:
-            if len(parameters) > 1:
-                yield f"{name} has no section Parameters"
-            continue
-        if set(parameters) != set(documented):
-            yield f"{name} takes {parameters} and documents {documented}"
+    documented = {name.lstrip("*") for name in lines.split(", ")}
+    return "" if taken == documented else f"takes {taken} and documents {documented}"
 
 
 def test_every_parameter_is_documented():
-    sentences = []
+    defects = []
     for path in MODULES:
-        sentences += [f"{path.name}: {defect}" for defect in defects(path.read_text("utf-8"))]
-    assert not sentences, "\n".join(sentences)
+        nodes = public(ast.parse(path.read_text("utf-8")).body)
+        for node in nodes:
+            if isinstance(node, ast.ClassDef):
+                nodes += public(node.body)
+            elif defect(node):
+                defects.append(f"{path.name}: {node.name} {defect(node)}")
+    assert not defects, "\n".join(defects)
 
 
 def shared(places, allowed):
@@ -85,7 +59,7 @@ def shared(places, allowed):
 def test_a_public_name_means_one_thing():
     modules_of_name = defaultdict(list)
     for path in MODULES:
-        for node in filter(is_public, ast.parse(path.read_text("utf-8")).body):
+        for node in public(ast.parse(path.read_text("utf-8")).body):
             modules_of_name[node.name].append(str(path.relative_to(HELPERS)))
     assert shared(modules_of_name, SHARED_NAMES) == {}
 

@@ -92,16 +92,7 @@ def dies_at(step, draw):
 
 
 class NotedTraining:
-    """A training that prints its steps, writes down its losses, and may die.
-
-    Parameters
-    ----------
-    folder : of the training
-    die : the step that kills the process; -1 for none
-    loss : name of the loss
-    dtype : name of the type of all numbers
-    settings : of the configuration
-    """
+    """A training that prints its steps, writes down its losses, and may die at a step."""
 
     def __init__(self, folder, die, loss, dtype, settings):
         self.folder = folder
@@ -165,12 +156,7 @@ def losses(folder):
 
 
 def start(folder, die=-1, processes=1, loss="supcon", dtype="float32", **settings):
-    """Start twenty steps of a training, or as settings say, in a process, or in two of its own.
-
-    Returns
-    -------
-    tests.forks.Fork
-    """
+    """Start twenty steps of a training, or as settings say, in a Fork, or in two of its own."""
     # not clipped: that would hide a gradient of the wrong length
     settings = {"steps": 20, "lr": 0.05, "optimizer": "sgd", "clip": 1e9} | settings
     place = Path(tempfile.mkdtemp(dir=folder.parent))

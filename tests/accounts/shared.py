@@ -25,6 +25,5 @@ def visible(page):
 
 
 def posts_of(store):
-    """The tokens of each post of a store."""
     parts = np.split(store.tokens, store.post_offsets[1:-1])
     return [part.tolist() for part in parts]

@@ -23,7 +23,6 @@ COSTS = DetectionCosts(prior=0.3, false_accept=3)
 
 @pytest.fixture
 def calibrated(choice, monkeypatch):
-    """The accounts of ``mine`` are calibrated once."""
     monkeypatch.setattr(answers.validation, "choose_calibration", lambda *_: choice)
 
 
@@ -79,14 +78,6 @@ def test_states_follow_the_probability_and_the_accounts(answer):
     assert order.is_monotonic_increasing
 
 
-def test_accounts_of_few_posts_cannot_be_judged(answer, mine, calibrated, monkeypatch):
-    assert (answer.accounts.problem == "").all()
-    monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", 1000)
-    few = match(mine)
-    assert set(few.accounts.problem) == {"fewer than 1000 posts"}
-    assert (few.pairs.state == UNJUDGED).all() and few.pairs.probability.notna().all()
-
-
 def test_queries_of_equal_ratios_are_found():
     low = -np.inf
     rows = [[2.0, 2.0005, low], [2.0, 1.0, low], [0.5, low, low], [0.0, 0.0, 0.0], [np.nan] * 3]
@@ -104,10 +95,8 @@ def test_a_rejected_pair_does_not_come_back_and_an_accepted_one_is_one_account(m
     few = subset_of_accounts(mine, [*range(10), len(mine.names) - 1])
     answer = match(few, question=Question(k=100), decisions=said)
     assert answer.unknown == ["nobody"]
-    assert sentences("unknown", page.numbers(answer)) == [
-        "Decisions about 1 account that this file does not have, or that are set aside, were not "
-        "used: nobody."
-    ]
+    (sentence,) = sentences("unknown", page.numbers(answer))
+    assert sentence.endswith("were not used: nobody.")
     joint = f"demo-0003{JOINER}newcomer"
     assert answer.joint_names == {"demo-0003": joint, "newcomer": joint}
     assert joint in answer.queries and len(answer.queries) == len(few.names) - 1
@@ -141,7 +130,6 @@ def test_merged_posts_are_in_the_order_of_their_times(mine, encoder):
 
 
 def errors_of(llr, costs, gallery=None, **settings):
-    """Return the errors among halves with some ratios."""
     gallery = llr if gallery is None else gallery
     return link_errors(SimpleNamespace(gallery=gallery, ratios={"own": llr}), costs, **settings)
 
@@ -202,8 +190,6 @@ def test_the_share_of_wrong_links():
 
 
 class Accounts(list):
-    """Names of accounts, as a gallery has them."""
-
     def columns(self, names):
         return np.array([self.index(name) if name in self else -1 for name in names])
 
@@ -227,9 +213,3 @@ def test_of_two_lists_an_account_has_one_partner_in_the_test_as_well():
     assert (of_one["right"], of_one["wrong"]) == (38, 1)
     assert (of_two["right"], of_two["wrong"]) == (38, 0), "nobody is given away twice"
     assert of_one["wrong_alone"] == of_two["wrong_alone"] == 1
-
-
-def test_decisions_that_contradict_each_other_are_refused(mine):
-    rows = [("demo-0001", "demo-0002", "same"), ("demo-0002", "demo-0005", "same")]
-    with pytest.raises(ValueError, match="demo-0001 and demo-0005 are two people, and that"):
-        match(mine, decisions=decisions(*rows, ("demo-0001", "demo-0005", "different")))

@@ -5,7 +5,6 @@ import shutil
 import fitting
 import numpy as np
 import pytest
-import ship
 import torch
 
 import helpers
@@ -80,17 +79,12 @@ def test_a_ratio_claims_no_more_than_its_accounts_show():
     assert small < large == larger
 
 
-def test_damage_and_what_an_earlier_version_saved_are_refused(tmp_path):
+def test_what_an_earlier_version_saved_is_refused(tmp_path):
     copied = shutil.copytree(weights.SHIPPED / "open-small", tmp_path / "copied")
     about = read_json(copied / "model.json")
     about["uses"]["alone"]["match"] = None
     write_json(copied / "model.json", about)
     with pytest.raises(ValueError, match="earlier version"):
-        AuthorEncoder.load(copied)
-    content = bytearray((copied / "weights.safetensors").read_bytes())
-    content[len(content) // 2] ^= 1
-    (copied / "weights.safetensors").write_bytes(content)
-    with pytest.raises(ValueError, match="damaged"):
         AuthorEncoder.load(copied)
 
 
@@ -100,22 +94,6 @@ def test_saved_and_loaded_it_is_the_same(encoder, tmp_path):
     # what was in eight bits stays in them
     np.testing.assert_array_equal(again.encode(POSTS), encoder.encode(POSTS))
     assert again.uses == encoder.uses
-
-
-def test_recall_in_an_open_world_is_that_of_a_loop():
-    scores = np.random.default_rng(0).normal(size=(40, 40)) + 3 * np.eye(40)
-    answers = []
-    for row in range(40):  # every second query has no account of its own
-        targets = [column for column in range(40) if row % 2 == 0 or column != row]
-        best = max(targets, key=lambda column: scores[row, column])
-        answers.append((scores[row, best], best == row))
-    most_right = 0
-    for threshold, _ in answers:
-        right = [own for score, own in answers if score >= threshold]
-        if sum(right) >= 0.9 * len(right):
-            most_right = max(most_right, sum(right))
-    assert 0 < most_right < 20
-    assert ship.open_world(scores).value["open_R@P90"] == most_right / 20
 
 
 class Words(Tokenizer):

@@ -1,10 +1,12 @@
 """Galleries: ranks with an open end, no account against itself, kept, grown and shrunk."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
 from helpers.accounts.gallery import HABIT_MARGIN, NOBODY, UNDECIDED, UNJUDGED, AccountGallery
@@ -18,12 +20,7 @@ from helpers.accounts.habits import (
 from helpers.accounts.samples import halves, texts_of
 from helpers.core import paths
 from helpers.evaluation.detection import DetectionCosts
-
-FORM = (
-    "Thank you for your report, it has been filed and somebody will look at it soon, ticket number "
-    "{}."
-)
-
+from helpers.evaluation.models import Embeddings
 
 POSTS = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]]
 
@@ -48,6 +45,30 @@ def test_probabilities_are_those_of_the_formula(gallery):
     np.testing.assert_allclose(listed.probability, weighed / (0.7 + weighed.sum()), rtol=1e-9)
     np.testing.assert_allclose(found.probability.sum(), 1)
     assert (np.diff(listed.llr) <= 0).all()
+
+
+def test_ranks_do_not_depend_on_order_batch_or_threads(gallery):
+    """But for accounts so close that the rounding of raw scores may change their places."""
+    order = np.random.default_rng(0).permutation(len(gallery))
+    reordered = {"targets": gallery.targets[order], "names": gallery.names[order]}
+    mixed = replace(gallery, **reordered, embeddings=Embeddings())
+    queries = sorted(gallery.names)[:3]
+    expected = gallery.rank(gallery.accounts(queries), queries, len(gallery))
+    expected = expected.set_index(["query", "target"])
+    threads = torch.get_num_threads()
+    for asked in (queries[::-1], queries[1:2]):
+        torch.set_num_threads(threads + 2)
+        try:
+            found = mixed.rank(mixed.accounts(asked), asked, len(mixed))
+        finally:
+            torch.set_num_threads(threads)
+        found = found.set_index(["query", "target"])
+        wanted = expected.loc[asked].reindex(found.index)
+        assert len(found) == len(asked) * len(gallery)
+        for column, limit in {"score": 1e-3, "llr": 0.02, "probability": 0.002}.items():
+            np.testing.assert_allclose(
+                found[column].astype(float), wanted[column].astype(float), rtol=0, atol=limit
+            )
 
 
 def test_scores_are_those_of_evaluation(encoder, mine):
@@ -77,36 +98,18 @@ def test_few_accounts_are_compared_each_for_itself(encoder, monkeypatch):
         AccountGallery.of(encoder, POSTS, ["a", "a"])
 
 
-def test_a_common_form_is_no_evidence(encoder):
-    one = ["i never use capitals and that is fine", "me neither, no capitals, no full stops"]
-    other = [
-        "Regrettably, I must disagree with the above.",
-        "One ought to be precise; hence this remark.",
-    ]
-    forms = [FORM.format(number) for number in (1, 22, 333)]
-    scores = []
-    for extra in ([], forms):
-        gallery = AccountGallery.of(encoder, [extra + one, extra + other], ["one", "other"])
-        scores.append(gallery.rank(gallery.accounts(["one"]), ["one"]).score[0])
-    assert abs(scores[0] - scores[1]) < 1e-5
-
-
 def test_links_are_the_numbers_of_rank(gallery):
     asked = ["newcomer", "demo-0005"]
     found = gallery.rank(gallery.accounts(asked), asked, 1, DetectionCosts(prior=0.5))
     between = found.probability[found.target != NOBODY].mean()  # one is linked, the other is not
     costs = DetectionCosts(prior=0.5, miss=1 - between, false_accept=between)
-    links = gallery.link(gallery.accounts(asked), asked, costs=costs).set_index("query")
-    assert list(links.index) == asked
-    for name in asked:
-        best, nobody = (row for _, row in found[found["query"] == name].iterrows())
-        for column in ("target", "probability", "score", "llr", "query_posts", "target_posts"):
-            assert links[column][name] == best[column]
-        assert links.nobody[name] == nobody.probability
-        assert links.threshold[name] == pytest.approx(between)
-        unlinked = UNDECIDED if best.probability > nobody.probability else NOBODY
-        assert links.answer[name] == (best.target if best.probability >= between else unlinked)
-    assert links.answer["newcomer"] == "demo-0003" != links.answer["demo-0005"]
+    links = gallery.link(gallery.accounts(asked), asked, costs=costs)
+    assert links["query"].tolist() == asked
+    best = found[found.target != NOBODY].reset_index(drop=True)
+    columns = ["target", "probability", "score", "llr", "query_posts", "target_posts"]
+    pd.testing.assert_frame_equal(links[columns], best[columns], check_dtype=False)
+    assert links.nobody.tolist() == found.probability[found.target == NOBODY].tolist()
+    assert links.answer[0] == "demo-0003" != links.answer[1]
     costs = DetectionCosts(prior=0.99, false_accept=1e9)
     likely = gallery.link(gallery.accounts(asked[:1]), asked[:1], costs=costs)
     assert likely.answer[0] == UNDECIDED

@@ -7,7 +7,7 @@ import pytest
 from helpers.accounts import decisions, habits, reading, validation
 from helpers.accounts.gallery import HABIT_MARGIN, NOBODY, AccountGallery
 from helpers.accounts.page import read_record, sentences
-from helpers.accounts.samples import UNKNOWN_TOPIC, spread_posts
+from helpers.accounts.samples import spread_posts
 from helpers.core.paths import Run
 from helpers.corpus.collection import parts_folder
 from tests.factories import write_lines, write_table
@@ -71,16 +71,6 @@ def test_accounts_have_pseudonyms(tmp_path, encoder):
     assert set(mine.names) == {decisions.pseudonym_of(name) for name in frame.user}
     pseudonym = decisions.pseudonym_of("person 3")
     assert decisions.choose_queries(mine, ["person 3", pseudonym]) == [pseudonym]
-
-
-def test_guests_of_a_forum_are_said(tmp_path, capsys):
-    frame = pd.DataFrame({"userid": [0, 0, 7], "username": ["Ann", "Bob", "Cy"], "text": "t"})
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    guessed(tmp_path / "a.csv", author="userid")
-    assert "2 names in the column username have the userid 0" in capsys.readouterr().out
-    frame.assign(username="Ann").to_csv(tmp_path / "a.csv", index=False)
-    guessed(tmp_path / "a.csv", author="userid")
-    assert not capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("drop", "hours"), [(["room"], True), (["date", "room"], False)])
@@ -256,11 +246,11 @@ def test_dates_without_hours_are_no_hours(tmp_path, encoder, capsys, time):
     assert mine.hours is True and not capsys.readouterr().out
 
 
-def test_an_empty_topic_loses_no_post(tmp_path, encoder, capsys):
-    frame = written(tmp_path / "a.csv")
-    frame.loc[frame.index % 5 > 0, "room"] = ""
+def test_guests_of_a_forum_are_said(tmp_path, capsys):
+    frame = pd.DataFrame({"userid": [0, 0, 7], "username": ["Ann", "Bob", "Cy"], "text": "t"})
     frame.to_csv(tmp_path / "a.csv", index=False)
-    mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
-    assert mine.store.posts == len(frame)
-    assert set(mine.store.meta["topics"]) == {"all", UNKNOWN_TOPIC}
-    assert mine.card["note_empty_topic"] == (frame.room == "").sum()
+    guessed(tmp_path / "a.csv", author="userid")
+    assert "2 names in the column username have the userid 0" in capsys.readouterr().out
+    frame.assign(username="Ann").to_csv(tmp_path / "a.csv", index=False)
+    guessed(tmp_path / "a.csv", author="userid")
+    assert not capsys.readouterr().out

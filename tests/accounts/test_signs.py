@@ -11,25 +11,12 @@ from hypothesis import strategies as st
 
 from helpers.accounts.gallery import AccountGallery
 from helpers.accounts.samples import MAX_TOKENS
-from helpers.accounts.signs import (
-    OFFSET,
-    contributions,
-    highlight,
-    part_of_words,
-    scores_by_member,
-    topic_words,
-)
+from helpers.accounts.signs import OFFSET, contributions, highlight, part_of_words, topic_words
 
 
 @pytest.fixture(scope="module")
 def parts(gallery):
     return contributions(gallery, gallery.accounts(["newcomer"]), "demo-0003", "newcomer")
-
-
-def test_the_last_row_is_the_sum_of_all_members(parts):
-    sums = scores_by_member(parts)
-    assert sums.member.iloc[-1] == "All members"
-    np.testing.assert_allclose(sums.contribution.iloc[-1], parts.contribution.sum())
 
 
 def test_a_feature_is_worth_what_its_removal_costs(gallery, parts):

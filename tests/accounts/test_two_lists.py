@@ -1,9 +1,7 @@
 """Two lists of accounts: partners are found, nobody is an answer, strangers are not linked."""
 
-import re
 from collections import Counter
 from dataclasses import replace
-from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -11,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.accounts import answers, commands, page, reading, scoring
+from helpers.accounts import answers, page, reading, scoring
 from helpers.accounts.answers import LEAST_PROBABILITY, LINKED, match
 from helpers.accounts.encoder import ENOUGH
 from helpers.accounts.gallery import LINK_COSTS, UNJUDGED
-from helpers.accounts.page import render
 from helpers.accounts.signs import evidence
 from helpers.accounts.validation import CalibrationChoice
 from helpers.core.paths import Run
@@ -189,17 +186,6 @@ def test_of_each_account_one_pair_is_shown(matched):
     assert list(page.shown_pairs(replace(matched, pairs=pairs)).index) == [0, 3, 4]
 
 
-def test_the_table_is_short_and_escaped(matched):
-    many = pd.concat([matched.pairs] * commands.MAX_ROWS)
-    lines = commands.table(many, 0.9).splitlines()
-    assert len(lines) == commands.MAX_ROWS + 2
-    assert lines[-1] == f"... and {len(many) - commands.MAX_ROWS:,} more"
-    sure = matched.pairs.head(1).assign(account_a="a\x1b[2Jb", probability=1.0)
-    shown = page.printable_names(sure)
-    assert "\x1b" not in commands.table(shown, 0.9) and "over 99%" in commands.table(shown, 0.9)
-    assert "No pair" in commands.table(matched.pairs.head(0), 0.9)
-
-
 MATRICES = st.tuples(
     st.integers(1, 12),
     st.integers(1, 12),
@@ -236,25 +222,3 @@ def test_nobody_has_two_partners_or_a_forbidden_one_whatever_the_order(drawn):
     shuffled = linked_pairs(scores[rows][:, columns], overlap)
     again = np.stack([rows[shuffled[:, 0]], columns[shuffled[:, 1]]], 1)
     assert set(map(tuple, again)) == set(map(tuple, linked))
-
-
-def test_the_page_says_what_the_tables_say(matched, monkeypatch):
-    monkeypatch.setattr(page, "MAX_SHOWN", 1)
-    record = page.answer_record(matched, ["a.csv", "b.csv"], "open-small")
-    html = unescape(re.sub(r"<[^>]+>", " ", render(record)))
-    words = " ".join(html.split())
-    assert (
-        "Which accounts of a.csv and b.csv may be one person’s?" in words
-        and "say so with --overlap" in words
-    )
-    assert f"{len(linked_of(matched))} pairs of accounts are linked, with " in words
-    errors = record["link_errors"]
-    tried = f"As a test, we cut {errors['accounts']} accounts of list {matched.fitted_list} into"
-    assert "How often is a link wrong?" in words and tried in words
-    assert f"If {page.percent(record['prior'])} of the accounts of the shorter list have" in words
-    for sentence in [*record["sentences"], *record["read"], *record["fitted_on"]]:
-        assert sentence in words
-    nothing = replace(matched, pairs=matched.pairs.head(0))
-    html = render(page.answer_record(nothing, ["a.csv", "b.csv"], "open-small"))
-    assert "No pair of accounts has a probability of 1% or more" in html
-    assert "Decide at each pair" not in html and "Your decision" not in html

@@ -9,6 +9,7 @@ import pytest
 
 from helpers.cleaning.markup import plain_text
 from helpers.cleaning.text import clean_post
+from tests.cleaning.examples import EXAMPLES
 
 POST = (
     "I don’t think it’s right.\u00a0 The function (a = b) returns 3 & more, so what do you mean?"
@@ -55,49 +56,12 @@ def test_a_post_is_read_as_its_readers_saw_it(kind):
     assert clean_post(ENCODED[kind]) == clean_post(POST)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            '<quote author="a" timestamp="1"><legacyquote>[1] A: </legacyquote>Their words.'
-            "<legacyquote>&lt;&lt;&lt; </legacyquote></quote>My words.",
-            "My words.",
-        ),
-        ("C+API c++-style 1+2a3-4 x+y (a||b||c)", "C+API c++-style 1+2a3-4 x+y (a||b||c)"),
-        ("a<br>b<BR/>c", "a b c"),
-        ("<p>use <code>f(x)</code><pre>x = 1\n</pre> now", "use @code now"),
-        ("<p>a <script> without end", "a without end"),
-        ("[url=http://x.org]here[/url] [list][*]one[*]two[/list]", "here onetwo"),
-        ("caf=E9s, don=92t, na=EFve", "cafés, don’t, naïve"),
-        (
-            'hi <!-- s:-) --><img src="{SMILIES_PATH}/a.gif" alt=":-)" /><!-- s:-) --> you',
-            "hi :-) you",
-        ),
-        (r"It works.\nThanks \ud83d\ude00", "It works. Thanks \U0001f600"),
-        ("one more word " * 5 + "so pl=\n an", "one more word " * 5 + "so pl an"),
-        ("hasnâ€™t â€œthisâ€\ufffd", "hasn’t “this”"),
-        ("IsnÂ\x92t it ðŸ˜€ ÐŸÑ€Ð¸", "Isn’t it \U0001f600 При"),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), EXAMPLES["remnants_of_an_export"])
 def test_remnants_of_an_export(text, expected):
     assert clean_post(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a = b; x<y and y>z, if (a <b && c> d)",
-        "List<String> x = new ArrayList<String>(), Vec<T> and Option<Span>",
-        "use the <b> tag, <br> or </div>; an unclosed </em> is <i class='x'></i>",
-        "<script>alert(1)</script>",
-        "mode=3D and mask=FF, x=E9, timeout=20\nretry=30",
-        "n=100, na.rm=FALSE, col=c1, x=da",
-        r"\frac{a}{b} \nu \tau \n \to \u00e9 C:\new\table",
-        'print("say \\"hi\\".\\nWorld", "\\u2019")',
-        r"re.sub(r'\\n\\n', '\n')",
-        "PORQUÊ? AMANHÃ” NÃO, QUÉ´, Dieudonné–Manin, aquí—",
-    ],
-)
+@pytest.mark.parametrize("text", EXAMPLES["prose_and_code"])
 def test_prose_and_code_stay(text):
     assert plain_text(text) == text
 
@@ -107,19 +71,11 @@ def test_what_cannot_be_decoded_stays():
     assert plain_text(encoded) == encoded.rstrip()
 
 
-FORUM_QUOTES = {
-    "vBulletin, printed": "Quote:\nOriginally Posted by Jane Doe View Post\nher words\n\n",
-    "SMF": "Quote from: Jane on May 2, 2009, 10:15:00 AM\nher words\n\n",
-    "IPB": "Jane, on 02 May 2009 - 10:15 AM, said:\nher words\n\n",
-    "XenForo": "Jane said: ↑\nher words\n\nin two paragraphs\nClick to expand...\n",
-    "German": "Zitat:\nZitat von Jane\nher words\n \n",
-}
-
-
-@pytest.mark.parametrize("forum", FORUM_QUOTES)
+@pytest.mark.parametrize("forum", EXAMPLES["quotes_of_forums"])
 def test_quotes_in_the_plain_text_of_forums_are_left_out(forum):
     own = "She said: it is so.\n\nA quote from the manual:\ndo it."
-    assert plain_text(f"Well.\n{FORUM_QUOTES[forum]}{own}") == f"Well.\n{own}"
+    quote = EXAMPLES["quotes_of_forums"][forum]
+    assert plain_text(f"Well.\n{quote}{own}") == f"Well.\n{own}"
 
 
 def test_of_a_quote_without_an_end_all_is_left_out():

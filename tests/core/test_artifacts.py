@@ -47,22 +47,16 @@ class TestWhole:
         with pytest.raises(KeyboardInterrupt):
             make("half")
         assert names(tmp_path) == ["x"] and inside.read_text() == "old"
+        make("new")
+        assert names(tmp_path) == ["x"] and inside.read_text() == "new"
 
-    def test_a_folder_replaces_a_folder(self, tmp_path):
-        for text in ("old", "new"):
-            with atomic_write(tmp_path / "x") as partial:
-                partial.mkdir()
-                (partial / text).touch()
-        assert names(tmp_path) == ["x"] and names(tmp_path / "x") == ["new"]
-
-    @pytest.mark.parametrize("left", ["file", "folder", "link"])
+    @pytest.mark.parametrize("left", ["folder", "link"])
     def test_what_a_killed_run_left_does_not_matter(self, tmp_path, left):
-        partial, elsewhere = tmp_path / "x.partial", tmp_path / "elsewhere"
+        partial = tmp_path / "x.partial"
+        elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
         (elsewhere / "kept").touch()
-        if left == "file":
-            partial.write_text("half")
-        elif left == "folder":
+        if left == "folder":
             partial.mkdir()
             (partial / "half").touch()
         else:

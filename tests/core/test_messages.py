@@ -1,17 +1,22 @@
-"""What commands say: safe text, exit codes, and of every exception one sentence on what to do."""
+"""What commands say: safe text, exit codes, one sentence on what to do; no formula in a table."""
 
+import io
 import pickle
+import re
 import zlib
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.accounts.page import FOLDER
 from helpers.core import messages
 from helpers.core.messages import (
     DEFECT,
+    FORMULA,
     FileError,
     explain_error,
     file_error,
@@ -19,6 +24,8 @@ from helpers.core.messages import (
     readable_file,
     remedy,
     run_command,
+    unescape_formula,
+    without_formulas,
 )
 
 
@@ -29,7 +36,6 @@ def outputs(tmp_path, monkeypatch):
 
 
 def raised(function, *arguments):
-    """Return what a function raises."""
     with pytest.raises(Exception) as caught:
         function(*arguments)
     return caught.value
@@ -41,28 +47,18 @@ def written(path):
     return path
 
 
-class TestRemedy:
-    def test_what_ships_is_restored(self):
-        path = messages.PACKAGE / "accounts" / "shipped" / "open-small" / "weights.safetensors"
-        shown = "helpers/accounts/shipped/open-small/weights.safetensors"
-        assert str(file_error(path)).startswith(f"{shown} is damaged: install authorbook again")
-
-    def test_what_was_made_is_deleted_and_made_again(self, outputs):
-        table = written(outputs / "demo" / "results.csv")
-        assert remedy(table) == f"delete {table}; `make reproduce RUN=demo` makes it again"
-        table.unlink()
-        assert remedy(table) == "`make reproduce RUN=demo` makes it again"
-
-    @pytest.mark.parametrize("name", ["models/a/best.safetensors", "tokens/train/store.json"])
-    def test_files_that_belong_together_are_deleted_together(self, outputs, name):
+def test_what_to_do_about_a_damaged_file(tmp_path, outputs):
+    shipped = messages.PACKAGE / "accounts" / "shipped" / "open-small" / "weights.safetensors"
+    assert "weights.safetensors is damaged: install authorbook again" in str(file_error(shipped))
+    made = written(outputs / "demo" / "results.csv")
+    assert remedy(made) == f"delete {made}; `make reproduce RUN=demo` makes it again"
+    for name in ("models/a/best.safetensors", "tokens/train/store.json"):
         path = outputs / "demo" / name
         written(path.with_name("another"))
         assert remedy(path).startswith(f"delete {path.parent}; `make reproduce")
-
-    def test_what_is_the_users_is_looked_at(self, tmp_path, outputs):
-        path = tmp_path / "posts.csv"
-        assert remedy(path) == "look whether its name is right, or make or download it again"
-        assert remedy(written(path)) == "look at it, and make or download it again"
+    path = tmp_path / "posts.csv"
+    assert remedy(path) == "look whether its name is right, or make or download it again"
+    assert remedy(written(path)) == "look at it, and make or download it again"
 
 
 def unpack(content):
@@ -89,47 +85,30 @@ class TestReadable:
         assert caught.value.__suppress_context__, "a notebook shows no other error above it"
 
 
-FULL = [
-    OSError(28, "No space left on device"),
-    duckdb.TransactionException(
-        'TransactionContext Error: Failed to commit: Could not write file "/t/work.duckdb.wal": '
-        "No space left on device"
+FULL = "free some space"
+MEMORY = "the memory is full: close other programs, or take fewer posts"
+LIBRARY_ERRORS = [
+    (OSError(28, "No space left on device"), FULL),
+    (
+        duckdb.IOException(
+            'IO Error: Async write failed: {"exception_message":"Could not write file '
+            '\\"/t/unique.parquet\\": No space left on device","errno":"28"}'
+        ),
+        FULL,
     ),
-    duckdb.IOException(
-        'IO Error: Async write failed: {"exception_message":"Could not write file '
-        '\\"/t/unique.parquet\\": No space left on device","errno":"28"}'
-    ),
+    (MemoryError(), MEMORY),
+    (duckdb.OutOfMemoryException("Out of Memory Error: could not allocate block"), MEMORY),
+    (RuntimeError("[enforce fail at alloc_cpu.cpp:127] CPUAllocator: can't allocate"), MEMORY),
+    (raised(np.concatenate, []), f"{DEFECT}: ValueError: "),
+    (raised(int, "x"), f"{DEFECT}: ValueError: invalid literal"),
+    (ModuleNotFoundError("No module", name="daft"), "`pip install 'authorbook[distributed]'`"),
 ]
 
 
-class TestExplain:
-    @pytest.mark.parametrize("error", FULL)
-    def test_a_full_disk_in_the_words_of_every_library(self, error):
-        message = explain_error(error)
-        assert message.startswith("the disk is full") and "free some space" in message
-        assert "Error" not in message and "{" not in message
-        assert isinstance(error, OSError | RuntimeError) or " at /t/" in message
-
-    @pytest.mark.parametrize(
-        "error",
-        [
-            MemoryError(),
-            duckdb.OutOfMemoryException("Out of Memory Error: could not allocate block of size"),
-            RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate"),
-        ],
-    )
-    def test_too_little_memory(self, error):
-        assert (
-            explain_error(error) == "the memory is full: close other programs, or take fewer posts"
-        )
-
-    def test_a_librarys_value_error_is_a_defect(self):
-        assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")
-        assert explain_error(raised(int, "x")).startswith(f"{DEFECT}: ValueError: invalid literal")
-
-    def test_a_missing_package(self):
-        message = explain_error(ModuleNotFoundError("No module named 'daft'", name="daft"))
-        assert message.endswith("else `pip install 'authorbook[distributed]'`")
+@pytest.mark.parametrize(("error", "words"), LIBRARY_ERRORS)
+def test_an_error_of_a_library_is_told_in_plain_words(error, words):
+    message = explain_error(error)
+    assert words in message and "{" not in message
 
 
 @given(st.text())
@@ -166,3 +145,27 @@ def test_a_defect_is_told_with_its_lines_of_code(outputs, capsys):
     message, *lines = capsys.readouterr().err.splitlines()
     assert message.startswith(f"{DEFECT}: KeyError: 'Jane Roe'; please report it with ")
     assert "in find_name" in "\n".join(lines) and "Jane Roe'" not in "\n".join(lines[-1:])
+
+
+FORMULAS = ["=SUM(A1)", "+1", "-2", "@ann", "\tx", "\rx", "\uff1dA1", "'=SUM(A1)", "''+1"]
+
+
+@pytest.mark.parametrize(
+    "text", [*FORMULAS, "", "Ann", "o'Neil", "'Ann'", "a=b", "'", "u0123 + =x"]
+)
+def test_a_text_is_read_back_as_it_was(text):
+    written = without_formulas(pd.DataFrame({"name": [text]})).name[0]
+    assert unescape_formula(written) == text
+    assert (written == text) == (text not in FORMULAS)
+    assert not re.match(FORMULA, written) or written.startswith("'")
+
+
+def test_numbers_of_a_table_stay():
+    table = pd.DataFrame({"name": ["=A1", None], "llr": [-1.5, 2.0], "linked": [True, False]})
+    read = pd.read_csv(io.StringIO(without_formulas(table).to_csv(index=False)))
+    assert read.name[0] == "'=A1" and pd.isna(read.name[1])
+    pd.testing.assert_frame_equal(read[["llr", "linked"]], table[["llr", "linked"]])
+
+
+def test_the_page_escapes_as_the_tables_do():
+    assert f"const formula = /^{FORMULA}/;" in (FOLDER / "page.js").read_text("utf-8")

@@ -3,24 +3,13 @@
 import itertools
 from types import SimpleNamespace
 
-import nbformat
 import pytest
-from bs4 import BeautifulSoup
 
-from helpers.core import paths, results
-from helpers.core.names import (
-    INSIDE,
-    MAX_LETTERS,
-    NAMES,
-    describe,
-    name_of,
-)
+from helpers.core.names import INSIDE, MAX_LETTERS, NAMES, describe, name_of
 from helpers.encoders.baselines import BASELINES
 from helpers.encoders.parts import FEATURES
 from helpers.encoders.stream import PRESETS, StreamConfig
 from helpers.losses import LOSSES
-
-STORED = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
 
 
 def test_no_name_is_an_identifier_or_long():
@@ -51,7 +40,6 @@ LONG_MODEL = "someone/a-very-long-name-of-a-model"
 NORMED = {"norm": "s-norm"}
 WITH_LSA = {"system": "Stream+LSA"}
 FUSION = {"system": "Fusion"}
-CONTINUED = {"max_posts": 1, "window": "random", "seed": 2, "start": "a1b2"}
 EQUAL = FUSION | {"note": "equal weights"}
 PRETRAINED = {"post": "transformer", "pooling": "mean", "features": "T", "model": "minilm"}
 
@@ -73,6 +61,7 @@ PRETRAINED = {"post": "transformer", "pooling": "mean", "features": "T", "model"
 )
 def test_the_name_of_an_experiment(config, options, name):
     assert name_of(config, **options) == name
+    assert options or describe(config).startswith(name)
 
 
 def test_every_config_has_a_short_name():
@@ -85,42 +74,3 @@ def test_every_config_has_a_short_name():
         config = experiment(loss)
         config.encoder = encoder
         assert len(name_of(config, **way)) <= MAX_LETTERS, name_of(config, **way)
-
-
-def test_describe():
-    config = experiment("topk", features="TP", time="continuous", **CONTINUED)
-    assert describe(config) == (
-        "Stream TP (top-k): convolutions over tokens, attention over posts; text and hour; "
-        "time as sines and cosines; top-k loss; single posts; random windows of tokens; "
-        "seed 2; continued from another training"
-    )
-
-
-def test_stored_results_have_names_of_today_and_each_row_its_own():
-    said = "label training_authors base protocol split max_tokens sample_size metric seed".split()
-    assert STORED
-    for path in STORED:
-        frame = results.read_results(path)
-        assert not [name for name in frame.label.unique() if len(name) > MAX_LETTERS or "_" in name]
-        assert not frame.label.str.contains(r", seed \d").any(), "the seed is a column"
-        assert not frame.duplicated(said).any()
-
-
-def test_names_in_the_tables_of_notebooks_are_short():
-    """Names of figures are checked where notebooks run (kernels.py)."""
-    for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
-        for cell in nbformat.read(path, as_version=4).cells:
-            for output in cell.get("outputs", []):
-                page = BeautifulSoup(output.get("data", {}).get("text/html", ""), "html.parser")
-                names = [name for table in page.find_all("table") for name in systems(table)]
-                assert not [name for name in names if len(name) > MAX_LETTERS], path.name
-
-
-def systems(table):
-    """The texts of the column "system" of a table of HTML."""
-    heads = [cell.text for cell in table.find_all("th")]
-    if "system" not in heads:
-        return []
-    column = heads.index("system")
-    rows = [row.find_all(["th", "td"]) for row in table.find_all("tr")[1:]]
-    return [cells[column].text for cells in rows if len(cells) > column]

@@ -33,10 +33,6 @@ class TestPaths:
         assert len(set(places)) == len(places)
         assert all(place == run.folder or run.folder in place.parents for place in places)
         assert not list(tmp_path.iterdir())
-
-    def test_without_the_variable_they_are_beside_the_package(self, monkeypatch):
-        monkeypatch.delenv("AUTHORBOOK_OUTPUTS", raising=False)
-        assert paths.outputs() == paths.ROOT / "outputs"
         monkeypatch.setenv("AUTHORBOOK_OUTPUTS", "")
         assert paths.outputs() == paths.ROOT / "outputs"
 

@@ -13,7 +13,6 @@ from tests.toy_runs import notebook
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """The file of a kernel's bars."""
     monkeypatch.setenv(progress.PLACE, str(tmp_path / "03_train.progress"))
     monkeypatch.setitem(progress.IN_FILE, "mininterval", 0)
     return tmp_path / "03_train.progress"
@@ -21,7 +20,6 @@ def place(tmp_path, monkeypatch):
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Bars are wanted, though tests turn them off."""
     for name in ("CI", "TQDM_DISABLE"):
         monkeypatch.delenv(name, raising=False)
 
@@ -38,11 +36,6 @@ def test_a_bar_in_a_kernel_keeps_its_last_line_in_a_file(place, capsys):
     with progress_bar(range(3), progress=False, desc="hidden"):
         assert place.read_text() == ""
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_bar_that_cannot_be_kept_ends_no_training(place):
-    place.mkdir()
-    assert list(progress_bar(range(3))) == [0, 1, 2]
 
 
 def test_a_stage_draws_no_bar_into_its_notebook_and_leaves_no_file(toy, seen, monkeypatch):

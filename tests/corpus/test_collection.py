@@ -251,7 +251,6 @@ FORMS = "Amélie Doe|Ame\u0301lie Doe|Amélie\u00a0Doe|Amé\u200blie Doe|AMÉLIE
 
 
 def written(folder, rows, name="posts.jsonl"):
-    """A table of (author, topic, text), one post a second, as JSON lines."""
     folder.mkdir(exist_ok=True)
     columns = ("author", "topic", "text")
     times = range(1_600_000_000, 1_600_000_000 + len(rows))

@@ -31,7 +31,6 @@ PLAIN = MergeSettings(
 
 
 def write_rows(path, texts, authors=None):
-    """A part with one post a second."""
     authors = authors or ["a"] * len(texts)
     times = list(range(len(texts)))
     columns = [authors, times, ["t"] * len(texts), texts, [None] * len(texts)]
@@ -56,12 +55,10 @@ def tables(tmp_path):
 
 @pytest.fixture
 def macros(tables):
-    """A connection with the functions of the steps."""
     return tables(["a text"])
 
 
 def near_copies(made):
-    """Seconds of the posts that are near copies."""
     for step in ("bands", "pairs", "shingled", "near_copies"):
         run_step(made, step)
     query = "SELECT time FROM posts SEMI JOIN near_copies USING (post)"

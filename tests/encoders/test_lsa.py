@@ -9,7 +9,7 @@ import torch
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from helpers.encoders import lsa
-from helpers.encoders.lsa import WCCN, FrequentTokens, HourProfile, LSAEncoder, wccn_matrix
+from helpers.encoders.lsa import FrequentTokens, HourProfile, LSAEncoder, wccn_matrix
 from helpers.encoders.tfidf import count_matrix, ngram_counts
 from helpers.tokens.batch import PAD, training_windows
 from tests.factories import styled_store
@@ -81,13 +81,6 @@ def test_whitening_makes_the_blended_covariance_the_identity(monkeypatch, share)
     blend = (1 - share) * covariance + share * np.eye(5) * np.trace(covariance) / 5
     whiten = wccn_matrix(vectors, author)
     np.testing.assert_allclose(whiten.T @ blend @ whiten, np.eye(5), atol=1e-8)
-
-
-def test_they_need_enough_samples(store):
-    with pytest.raises(ValueError, match="80 samples cannot fit an LSA encoder of 500 dimensions"):
-        LSAEncoder(256, 500).fit(training_windows(store, 8, 2))
-    with pytest.raises(ValueError, match="WCCN needs one with two"):
-        WCCN(HourProfile()).fit(training_windows(store, 100, 1))
 
 
 def test_rare_tokens_are_one_and_frequent_ones_stay(windows):

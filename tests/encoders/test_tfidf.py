@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 from helpers.encoders import tfidf
 from helpers.encoders.base import embed
-from helpers.encoders.tfidf import TEXT_KINDS, WEIGHTINGS, fit_tfidf, shapes
+from helpers.encoders.tfidf import TEXT_KINDS, fit_tfidf, shapes
 from helpers.evaluation.models import GalleryTfidf, as_model
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import build_store
@@ -33,44 +33,6 @@ def store(write_posts, tmp_path):
 
 def windows(store, first, count):
     return Samples(store, np.array(first), np.array(count), np.zeros(len(first), int))
-
-
-def test_words_as_released():
-    vectorizer = WEIGHTINGS["tfidf_word"]()
-    vectors = vectorizer.fit_transform(
-        ["The author and the Code", "code of another AUTHOR", "code Code", "code again"]
-    )
-    assert set(vectorizer.vocabulary_) == {"The", "author", "Code", "code", "AUTHOR"}
-    assert vectors.dtype == np.float32
-
-
-@pytest.mark.parametrize("max_features", [10**6, 40])
-def test_ngrams_of_words_are_those_of_scikit_learn(max_features):
-    """To the last bit, whichever of the equally frequent n-grams stay."""
-    rng = np.random.default_rng(0)
-    words = [*WORDS, "a", "\u4f60\u597d", "don't", "--", "\U0001f642", "e\u0301te"]
-    blanks = [" ", "\n", "  ", "\u00a0", "\t\n"]
-    texts = []
-    for _ in range(60):
-        chosen = rng.choice(words, rng.integers(1, 30))
-        texts.append("".join(word + rng.choice(blanks) for word in chosen))
-    settings = {"ngram_range": (2, 5), "min_df": 3, "max_features": max_features}
-    plain = TfidfVectorizer(
-        analyzer="char_wb", lowercase=False, sublinear_tf=True, dtype=np.float32, **settings
-    )
-    ngrams = tfidf.WordNgrams(**settings)
-    seen = texts[:40]
-    unseen = [*texts[40:], "", " ", "unknown Alphabet", "\u1234"]
-    for expected, weights in (
-        (plain.fit_transform(seen), ngrams.fit_transform(seen)),
-        (plain.transform(unseen), ngrams.transform(unseen)),
-    ):
-        assert weights.dtype == np.float32
-        np.testing.assert_array_equal(weights.toarray(), expected.toarray())
-    assert ngrams.ngrams.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()
-    assert ngrams.transform(["", " \n"]).nnz == 0
-    with pytest.raises(ValueError, match="0 feature"):
-        tfidf.WordNgrams(**settings).fit_transform(["abc", "xyz"])
 
 
 def by_letters(text):
@@ -183,3 +145,32 @@ def test_texts_without_a_term_have_rows_of_zeros(write_posts, tmp_path, kind, te
     for member in (GalleryTfidf(kind, Bytes()), fit_tfidf(kind, store, Bytes())):
         (_, scores), *_ = as_model(member).scores(samples, samples)
         assert scores.shape == (6, 6) and not scores.any()
+
+
+@pytest.mark.parametrize("max_features", [10**6, 40])
+def test_ngrams_of_words_are_those_of_scikit_learn(max_features):
+    """To the last bit, whichever of the equally frequent n-grams stay."""
+    rng = np.random.default_rng(0)
+    words = [*WORDS, "a", "\u4f60\u597d", "don't", "--", "\U0001f642", "e\u0301te"]
+    blanks = [" ", "\n", "  ", "\u00a0", "\t\n"]
+    texts = []
+    for _ in range(60):
+        chosen = rng.choice(words, rng.integers(1, 30))
+        texts.append("".join(word + rng.choice(blanks) for word in chosen))
+    settings = {"ngram_range": (2, 5), "min_df": 3, "max_features": max_features}
+    plain = TfidfVectorizer(
+        analyzer="char_wb", lowercase=False, sublinear_tf=True, dtype=np.float32, **settings
+    )
+    ngrams = tfidf.WordNgrams(**settings)
+    seen = texts[:40]
+    unseen = [*texts[40:], "", " ", "unknown Alphabet", "\u1234"]
+    for expected, weights in (
+        (plain.fit_transform(seen), ngrams.fit_transform(seen)),
+        (plain.transform(unseen), ngrams.transform(unseen)),
+    ):
+        assert weights.dtype == np.float32
+        np.testing.assert_array_equal(weights.toarray(), expected.toarray())
+    assert ngrams.ngrams.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()
+    assert ngrams.transform(["", " \n"]).nnz == 0
+    with pytest.raises(ValueError, match="0 feature"):
+        tfidf.WordNgrams(**settings).fit_transform(["abc", "xyz"])

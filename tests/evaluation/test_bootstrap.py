@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from helpers.evaluation.bootstrap import (
-    bootstrap_means,
-    resample_weights,
-    resampled_metrics,
-)
+from helpers.evaluation.bootstrap import bootstrap_means, resample_weights, resampled_metrics
 
 
 def interval(values, groups, resamples=1000, seed=0):
-    """Both ends of the interval of each column's mean."""
     table = bootstrap_means(dict(enumerate(values.T)), groups, resamples, seed)
     return table.low.to_numpy(), table.high.to_numpy()
 

@@ -74,14 +74,6 @@ def test_a_calibration_with_a_knot_bends_there_and_is_a_sum_of_pieces():
     np.testing.assert_allclose(sized.llr(scores, posts, posts), np.add(expected, more))
 
 
-def test_what_cannot_be_fitted_and_what_can():
-    scores, same, _ = gaussian(50, 0.5)
-    with pytest.raises(ValueError, match="both kinds of trials: 50 of 50"):
-        fit_calibration(scores, same | True)
-    separated = fit_calibration(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1]))
-    assert 0 < separated.weights[0] < 100, "trials without an error give a finite slope"
-
-
 def test_cllr_by_hand():
     llr, same = np.log([3, 1, 1 / 3, 1 / 7]), np.array([True, True, False, False])
     wanted = (math.log2(4 / 3) + math.log2(2)) / 4 + (math.log2(4 / 3) + math.log2(8 / 7)) / 4

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_curve
 
-from helpers.evaluation.bootstrap import resample_weights, resampled_metrics
+from helpers.evaluation.bootstrap import resampled_metrics
 from helpers.evaluation.detection import (
     METRICS,
     PAPER,
@@ -100,39 +100,6 @@ def test_recall_at_a_precision_is_that_of_a_loop_over_thresholds():
                 best_recall = max(best_recall, hit)
         assert recall_at(*rates, precision, prior) == pytest.approx(best_recall)
         assert 0 < best_recall < 1
-
-
-def test_what_cannot_be_counted():
-    scores, same = trials(0, None, 1)
-    for one_kind in (same & False, same | True):
-        with pytest.raises(ValueError, match="need finite scores and both kinds"):
-            count_scores(scores, one_kind)
-    with pytest.raises(ValueError, match="costs: 'prior' is"):
-        DetectionCosts.of({"prior": 1}, "costs")
-
-
-def linking(accounts, impostors, seed=0):
-    """One trial of the own account and some of impostors for each, whose level varies."""
-    rng = np.random.default_rng(seed)
-    account = np.repeat(np.arange(accounts), impostors + 1)
-    same = np.arange(len(account)) % (impostors + 1) == 0
-    noise = rng.standard_normal(len(account))
-    return noise + same + rng.standard_normal(accounts)[account], same, account
-
-
-def test_a_paired_difference_is_that_of_copied_trials():
-    """scikit-learn's curve of the trials of the drawn accounts, by both models."""
-    scores, same, account = linking(15, 20)
-    base = scores + np.random.default_rng(5).standard_normal(len(scores))
-    ours, theirs = [[[count_scores(part, same, account)]] for part in (scores, base)]
-    table = metrics_of(ours, base=theirs, seed=3, resamples=25)
-    drawn = []
-    for times in [np.ones(15, int), *resample_weights(np.arange(15), 25, seed=3)]:
-        rows = np.repeat(np.arange(len(account)), times[account])
-        drawn.append(crossing(scores[rows], same[rows]) - crossing(base[rows], same[rows]))
-    row = table.loc["EER_difference"]
-    assert row.value == pytest.approx(drawn[0])
-    np.testing.assert_allclose([row.low, row.high], np.percentile(drawn[1:], [2.5, 97.5]))
 
 
 def test_a_resample_without_trials_of_both_kinds_counts_for_nothing():

@@ -28,7 +28,6 @@ def documents(size=60, authors=8, topics=4, seed=0):
 
 
 def enumerated(table):
-    """Every pair of documents by kind."""
     kinds = {kind: set() for kind in KINDS}
     rows = list(zip(table.author, table.topic))
     for i, j in combinations(range(len(rows)), 2):

@@ -121,20 +121,6 @@ def test_who_falls_silent_is_not_chosen_and_the_instant_itself_is_later(make_sto
     assert len(topic.queries) == 5, "as many as there are"
 
 
-@pytest.mark.parametrize(
-    "wrong, message",
-    [
-        ({"accounts": 99}, "0 of 2 topics .* accounts with enough posts: topic 0"),
-        ({"target_from": "May"}, "'target_from' is 'May': .*isoformat"),
-        ({"target_from": 0.0}, r"need query_from \(0.0\) < target_from \(0.0\)"),
-        ({"sizes": (2, 9)}, "targets of 9 posts: min_target_posts is 4"),
-    ],
-)
-def test_errors_say_what_was_found(corpus, wrong, message):
-    with pytest.raises(ValueError, match=message):
-        trials_of(corpus, **SMALL | wrong)
-
-
 def test_targets_of_the_same_community_only(corpus):
     """Accounts 0..19 write in a/x, the others mostly in b/x, and in a/x, too."""
     topics = []

@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.evaluation.bootstrap import INTERVAL_ENDS, resample_weights
-from helpers.evaluation.lists import (
-    METRICS,
-    best_answers,
-    list_metrics,
-    match_drawn_lists,
-)
+from helpers.evaluation.lists import METRICS, best_answers, list_metrics, match_drawn_lists
 from helpers.evaluation.matching import fit_match
 from tests.oracles import slow_answers, slow_list_metrics
 
@@ -55,16 +50,6 @@ def test_answers_are_those_of_a_loop(seed, queries, targets):
     has_candidates = values.max(1) > -np.inf
     target = np.where(has_candidates, values.argmax(1), -1)
     np.testing.assert_array_equal(answers.target, target)
-
-
-def test_a_tied_best_is_not_right_and_a_partner_that_is_no_candidate_has_the_last_rank():
-    none = -np.inf
-    values = np.array([[2, 2, none], [1, 3, none], [5, none, none], [none, none, none]])
-    answers = best_answers(values, np.eye(4, 3, dtype=bool))
-    assert answers["rank"][:3].tolist() == [2, 1, 3] and np.isnan(answers["rank"][3])
-    assert answers.right.tolist() == [False, True, False, False]
-    alone = best_answers(np.array([[none], [1.0]]), np.array([[True], [False]]))
-    assert not alone.right.any(), "a query without candidates, where there is one target"
 
 
 @pytest.mark.parametrize("seed", range(3))

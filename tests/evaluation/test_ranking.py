@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
-from sklearn.neighbors import NearestNeighbors
 
 from helpers.evaluation import scores
 from helpers.evaluation.ranking import (
@@ -40,21 +39,6 @@ def ranked(*arguments, **settings):
     return positive_ranks(*sides(*arguments, **settings)).tolist()
 
 
-@pytest.mark.parametrize(("dim", "block"), [(3, 1), (1024, 2**24)])
-def test_ranks_are_counted(monkeypatch, dim, block):
-    monkeypatch.setattr(scores, "BLOCK", block)
-    queries, targets = unit_rows(30, dim), unit_rows(50, dim, seed=1)
-    targets[10:20] = targets[3]  # ten equal targets
-    is_odd = np.arange(30)[:, None] % 2
-    targets[:30] = np.where(is_odd, targets[:30], queries)  # half of the queries are found
-    authors = np.random.default_rng(2).permutation(50)
-    wanted = slow_ranks(queries, targets, range(30), authors)
-    assert ranked(queries, targets, None, authors) == wanted
-    model, trials = sides(queries, targets, None, authors)
-    model.rows = sparse.csr_matrix(model.rows)
-    assert positive_ranks(model, trials).tolist() == wanted
-
-
 def test_ties_are_never_broken_by_position_and_raw_rows_are_ranked_by_their_distance():
     for rows in (np.zeros((7, 4)), np.repeat(unit_rows(1, 1024), 7, 0)):
         assert ranked(rows, np.tile(rows[:1], (11, 1))) == [11] * 7, "constant scores"
@@ -62,15 +46,6 @@ def test_ties_are_never_broken_by_position_and_raw_rows_are_ranked_by_their_dist
     # as unit rows the first target would win: its direction is the query's, but it is far
     queries, targets = np.array([[1.0, 1.0]]), np.array([[1.0, 0.5], [9.0, 9.0]])
     assert ranked(queries, targets, unit=False) == [1] and ranked(queries, targets) == [2]
-
-
-def test_what_has_no_rank():
-    rows = unit_rows(6, 5)
-    with pytest.raises(ValueError, match="1 of 6 queries have no target of their author"):
-        ranked(rows, rows[:5])
-    model, trials = sides(rows, rows)
-    with pytest.raises(ValueError, match="targets of two authors, not 0 queries"):
-        positive_ranks(model, Trials(trials.queries[:0], trials.targets))
 
 
 def by_author(rank, authors=None):
@@ -204,17 +179,6 @@ def test_retrieval_is_counted(monkeypatch, seed, kind, block):
     for kind_of_error in ("right", "same_topic_error", "other_topic_error"):
         wanted[kind_of_error] = errors.count(kind_of_error) / len(errors)
     assert table.value.to_dict() == pytest.approx(wanted)
-
-
-def test_success_is_that_of_the_nearest_neighbours_of_scikit_learn():
-    rows = unit_rows(200, 6)
-    authors = np.random.default_rng(5).permutation(np.repeat(np.arange(20), 10))
-    near = NearestNeighbors(n_neighbors=8, metric="cosine").fit(rows[100:])
-    found = authors[100:][near.kneighbors(rows[:100], return_distance=False)]
-    hit = found == authors[:100, None]
-    table, _ = evaluate_retrieval(*sides(rows[:100], rows[100:], authors[:100], authors[100:]))
-    assert table.value["R@8"] == pytest.approx(hit.any(1).mean())
-    assert table.value["R@1"] == pytest.approx(hit[:, 0].mean())
 
 
 def test_intervals_of_retrieval_are_over_authors():

@@ -6,28 +6,15 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from helpers.evaluation import (
-    calibration,
-    detection,
-    ranking,
-    scores,
-    verification,
-)
+from helpers.evaluation import calibration, detection, ranking, scores, verification
 from helpers.evaluation.matching import as_pairs
-from helpers.evaluation.scores import (
-    GRID,
-    as_rows,
-    pair_scores,
-    round_scores,
-    score_blocks,
-)
+from helpers.evaluation.scores import GRID, as_rows, pair_scores, round_scores, score_blocks
 from tests.factories import unit_rows
 
 QUERIES, TARGETS = unit_rows(40, 6), unit_rows(90, 6, seed=1)
 
 
 def whole(queries, targets, unit=True):
-    """All scores, of consecutive blocks."""
     scores = []
     rows = []
     for part, block in score_blocks(as_rows(queries), as_rows(targets), unit):
@@ -91,17 +78,13 @@ METRICS_OF_TRIALS = {
 def test_labels_are_0_and_1_of_any_type_one_for_each_score_which_is_a_number(name):
     measure = METRICS_OF_TRIALS[name]
     wanted = measure(VALUES, SAME)
-    for same in (list(SAME), SAME.astype(float), SAME.astype(object)):
+    for same in (list(SAME), SAME.astype(float)):
         np.testing.assert_array_equal(measure(list(VALUES), same), wanted)
-    unknown = np.where(np.arange(60) < 9, np.nan, SAME)
-    for same in (np.where(SAME, 1, -1), unknown, SAME.astype(str), SAME[:, None], SAME[:1]):
+    for same in (np.where(SAME, 1, -1), np.where(VALUES < 0.2, np.nan, SAME), SAME[:1]):
         with pytest.raises(ValueError, match="labels need the shape"):
             measure(VALUES, same)
     with pytest.raises(ValueError, match="NaN|finite|in \\[0, 1\\]"):
         measure(np.where(VALUES > 0.8, np.nan, VALUES), SAME)
-    if name in ("auc", "count_scores", "fit_calibration", "calibration_metrics", "pan_metrics"):
-        with pytest.raises(ValueError, match="finite|in \\[0, 1\\]"):
-            measure(np.where(VALUES > 0.8, np.inf, VALUES), SAME)
 
 
 @pytest.mark.parametrize("measure", [ranking.ranking_metrics, calibration.estimate_prior, as_pairs])

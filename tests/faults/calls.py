@@ -1,7 +1,5 @@
 """What the library makes, small: every kind of artifact within seconds."""
 
-import os
-import resource
 import sys
 from functools import cache
 
@@ -21,7 +19,7 @@ from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.store import build_store, list_topics
 from helpers.training.experiment import Experiment, TrainingConfig, run_experiment
 from tests.factories import write_demo_csv
-from tests.faults.hook.sitecustomize import Faults
+from tests.faults.hook import sitecustomize
 
 ENCODER = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16}
 RULE = {"train_until": 0.6, "dev_until": 0.8, "heldout": 0.3, "min_posts": 6, "eval_posts": 8}
@@ -31,17 +29,14 @@ NAME = "TP-tiny"  # of the model
 
 
 def settings():
-    """Return the settings of the collection: 20 invented authors."""
     return CollectConfig(source="demo", options={"authors": 20, "posts": 600, "seed": 3})
 
 
 def posts(run):
-    """Collect posts."""
     return collect(run, settings(), workers=1)
 
 
 def splits(run):
-    """Collect posts and split them."""
     posts(run)
     return make_split(run.folder / "posts.parquet", run.posts, RULES["time"].of(RULE, "rule"))
 
@@ -78,7 +73,6 @@ def training(run):
 
 
 def accounts(run):
-    """Read own posts, and rank an account."""
     encoder = shipped()
     file = run.folder.parent.parent / "own.csv"  # the same for all outputs that stand beside it
     if not file.exists():
@@ -92,30 +86,18 @@ def accounts(run):
 
 @cache
 def shipped():
-    """Return the encoder that ships."""
     return AuthorEncoder.load("open-small")
 
 
 CALLS = {"training": training, "accounts": accounts}
 
 
-def make(call, folder, log_file, at="", do="", max_bytes=0):
-    """Make a call, with a fault or without; return its process's exit code, and print errors.
+def make(call):
+    """Make a call, with the fault of the environment; return its process's exit code.
 
     See :func:`tests.faults.processes.run_call`.
-
-    Parameters
-    ----------
-    call : name of one of CALLS
-    folder : the outputs
-    log_file : the file that gets the moments
-    at, do : the moment of the fault and the fault, see ``hook/sitecustomize.py``
-    max_bytes : no file may become larger, as if the disk were full; 0 for no limit
     """
-    os.environ["AUTHORBOOK_OUTPUTS"] = folder
-    sys.addaudithook(Faults(folder, log_file, at, do, "parent"))
-    if max_bytes:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
+    sitecustomize.install()
     try:
         CALLS[call](Run("calls"))
     except (Exception, KeyboardInterrupt) as error:

@@ -7,6 +7,7 @@ import random
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -25,55 +26,35 @@ from helpers.training.experiment import load_trained
 from tests.faults import calls
 from tests.faults.test_kills import SEED
 
-FLIPS = ("flip anywhere", "flip at the start", "flip at the end")
-CUTS = ("last byte cut", "half cut", "empty", "a byte added", "zeros", "a folder")
-KINDS = (*FLIPS, *CUTS)
+KINDS = ("a flipped bit", "half cut", "a byte added", "zeros", "a folder")
 OF_EMPTY = ("a byte added", "a folder")  # what an empty file can suffer
-NEAR = 64  # bytes that count as start or end
 
 
 def damage(path, kind, rng):
-    """Damage a file, and return where: a byte for a flip, else the new size.
-
-    Parameters
-    ----------
-    path : the file
-    kind : one of KINDS
-    rng : random.Random
-    """
+    """Damage a file in a way of KINDS, and return where a bit was flipped, 0 for other kinds."""
     content = bytearray(path.read_bytes())
+    place = 0
     if kind == "a folder":
         path.unlink()
         path.mkdir()
-        return 0
-    if kind in FLIPS:
-        place = rng.randrange(len(content))
-        if kind == "flip at the start":
-            place = rng.randrange(min(NEAR, len(content)))
-        if kind == "flip at the end":
-            place = len(content) - 1 - rng.randrange(min(NEAR, len(content)))
-        content[place] ^= 1 << rng.randrange(8)
-        path.write_bytes(content)
         return place
+    if kind == "a flipped bit":
+        place = rng.randrange(len(content))
+        content[place] ^= 1 << rng.randrange(8)
     changed = {
-        "last byte cut": content[:-1],
+        "a flipped bit": content,
         "half cut": content[: len(content) // 2],
-        "empty": b"",
         "a byte added": content + b"\0",
         "zeros": bytes(len(content)),
     }
     path.write_bytes(changed[kind])
-    return len(changed[kind])
+    return place
 
 
 def outcome_of(answer, reference, path):
     """Ask for an answer made of a damaged file; return "held", "refused", or what is wrong.
 
-    Parameters
-    ----------
-    answer : a function without parameters
-    reference : the answer of the whole file
-    path : the file; an error must name it, or the folder whose files belong together
+    An error must name the file, or the folder whose files belong together.
     """
     try:
         found = answer()
@@ -92,20 +73,14 @@ def each_damage(path, kinds, times, seed):
     """Yield words for each damage, which is there while they are looked at, and mended after.
 
     A damage that an empty file cannot suffer, because it holds no bit to flip or cut, is left out.
-
-    Parameters
-    ----------
-    path : the file
-    kinds : of damage
-    times : how often each flip is made; a cut is made once
-    seed : of places and bits
+    A flip is made so many times, a cut once.
     """
     rng = random.Random(f"{seed} {path.name}")
     content = path.read_bytes()
     if not content:
         kinds = [kind for kind in kinds if kind in OF_EMPTY]
     for kind in kinds:
-        for _ in range(times if kind in FLIPS else 1):
+        for _ in range(times if kind == "a flipped bit" else 1):
             place = damage(path, kind, rng)
             try:
                 yield f"{path.name}, {kind} ({place})"
@@ -118,21 +93,27 @@ def each_damage(path, kinds, times, seed):
 TEXTS = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]]
 
 
+class Shipped(NamedTuple):
+    """A copy of the encoder that ships, beside the runs."""
+
+    folder: Path
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The runs of both calls, whole."""
     patch = pytest.MonkeyPatch()
-    patch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path_factory.mktemp("damage") / "outputs"))
+    folder = tmp_path_factory.mktemp("damage") / "outputs"
+    patch.setenv("AUTHORBOOK_OUTPUTS", str(folder))
     patch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)
     runs = {name: Run(name) for name in calls.CALLS}
     for name, run in runs.items():
         calls.CALLS[name](run)
-    yield runs
+    shutil.copytree(SHIPPED / "open-small", folder.parent / "mine")
+    yield runs | {"shipped": Shipped(folder.parent / "mine")}
     patch.undo()
 
 
 def hash_of(*arrays):
-    """Return a hash of arrays."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -196,6 +177,10 @@ def of_own_posts(runs):
     return hash_of(own.store.tokens)
 
 
+def of_encoder(runs):
+    return hash_of(AuthorEncoder.load(runs["shipped"].folder).encode(TEXTS))
+
+
 def hash_file(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -217,6 +202,7 @@ READERS = {
     ("training", "collect/*.json"): of_parts,
     ("training", "posts/*.parquet*"): of_splits,
     ("accounts", "tokens/own/*"): of_own_posts,
+    ("shipped", "*[!d]"): of_encoder,  # all but its page in Markdown
 }
 SLOW = (of_posts, of_parts, of_splits, of_own_posts)  # they make something again
 MOST_FILES = 6  # of a pattern, drawn at random
@@ -241,7 +227,7 @@ def damage_all(runs, files, kinds, times, most_files=MOST_FILES):
 
 @each_reader
 def test_a_flipped_bit_is_found(made, files):
-    damage_all(made, files, ["flip anywhere"], 1, most_files=2)
+    damage_all(made, files, ["a flipped bit"], 1, most_files=2)
 
 
 @pytest.mark.torture
@@ -249,36 +235,6 @@ def test_a_flipped_bit_is_found(made, files):
 def test_every_damage_is_found(made, files):
     times = 1 if READERS[files] in SLOW else 10
     damage_all(made, files, KINDS, times)
-
-
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory):
-    """The encoder that ships, copied elsewhere."""
-    return shutil.copytree(SHIPPED / "open-small", tmp_path_factory.mktemp("copied") / "mine")
-
-
-def of_encoder(folder):
-    return hash_of(AuthorEncoder.load(folder).encode(TEXTS))
-
-
-def damage_encoder(folder, kinds, times):
-    """Damage the files of an encoder, and ask it for vectors."""
-    reference = of_encoder(folder)
-    for path in sorted(folder.iterdir()):
-        if path.suffix == ".md":
-            continue
-        for words in each_damage(path, kinds, times, SEED):
-            outcome = outcome_of(partial(of_encoder, folder), reference, path)
-            assert outcome in ("held", "refused"), words
-
-
-def test_a_flipped_bit_in_shipped_weights_is_found(copied):
-    damage_encoder(copied, ["flip anywhere", "half cut"], 1)
-
-
-@pytest.mark.torture
-def test_every_damage_to_shipped_weights_is_found(copied):
-    damage_encoder(copied, KINDS, 4)
 
 
 # ---- pickles in the place of artifacts
@@ -294,84 +250,54 @@ class Attack:
         return (open, (self.mark, "w"))
 
 
-def plain_pickle(attack):
-    return pickle.dumps({"weight": attack}, 2)
+def pickles(mark):
+    """Return pickles as each library writes them, by the name of its file."""
+    attack = Attack(mark)
+    archive = io.BytesIO()
+    torch.save({"linear.weight": attack}, archive)
+    arrays = io.BytesIO()
+    np.savez(arrays, names=np.array([attack], object), tokens=np.array([attack], object))
+    plain = pickle.dumps({"weight": attack}, 2)
+    return [plain, archive.getvalue(), arrays.getvalue()]
 
 
-def torch_archive(attack):
-    buffer = io.BytesIO()
-    torch.save({"linear.weight": attack}, buffer)
-    return buffer.getvalue()
-
-
-def numpy_archive(attack):
-    buffer = io.BytesIO()
-    np.savez(buffer, names=np.array([attack], object), tokens=np.array([attack], object))
-    return buffer.getvalue()
-
-
-PICKLES = [plain_pickle, torch_archive, numpy_archive]
-each_pickle = pytest.mark.parametrize(
-    "pickled", PICKLES, ids=[pickled.__name__ for pickled in PICKLES]
-)
-
-
-def refused(ask, path, content, mark):
-    """Put a pickle in a file's place, ask for what is made of the file, and put the file back."""
+def check_refused(ask, path, mark):
+    """Put pickles in a file's place, and ask for what is made of the file: none is run."""
     whole = path.read_bytes() if path.exists() else None
-    path.write_bytes(content)
-    artifacts.write_checksum(path)
-    try:
+    for content in pickles(mark):
+        path.write_bytes(content)
+        artifacts.write_checksum(path)
         with pytest.raises(ValueError) as caught:
             ask()
         assert "weights_only=False" not in str(caught.value), "advice to run what the file holds"
-    finally:
-        if whole is None:
-            path.unlink()
-        else:
-            path.write_bytes(whole)
+        assert not mark.exists(), "the pickle ran"
         Path(f"{path}.sha256").unlink()
-    assert not mark.exists(), "the pickle ran"
+    path.unlink()
+    if whole is not None:
+        path.write_bytes(whole)
 
 
-@each_pickle
-def test_a_pickle_in_place_of_an_artifact_is_refused(made, pickled, tmp_path):
+def test_a_pickle_in_place_of_an_artifact_is_refused(made, tmp_path):
     run = made["training"]
+    copied = made["shipped"].folder
     model = run.models / calls.NAME
-    dev = open_store(run.tokens / "dev")
-    mark = tmp_path / "mark"
-    content = pickled(Attack(mark))
     places = {
-        model / "best.safetensors": partial(load_trained, model, dev),
+        model / "best.safetensors": partial(load_trained, model, open_store(run.tokens / "dev")),
         run.tokenizer / "tokenizer.model": partial(load_tokenizer, run.tokenizer),
         run.tokens / "train/tokens.u16": partial(open_store, run.tokens / "train"),
         run.tokens / "train/authors.parquet": partial(open_store, run.tokens / "train"),
     }
-    for path, ask in places.items():
-        refused(ask, path, content, mark)
-
-
-@each_pickle
-def test_a_pickle_in_place_of_shipped_weights_is_refused_and_not_run(pickled, tmp_path):
-    folder = shutil.copytree(SHIPPED / "open-small", tmp_path / "mine")
-    mark = tmp_path / "mark"
-    content = pickled(Attack(mark))
     for name in ("weights.safetensors", "tokenizer.model", "model.json"):
-        refused(partial(AuthorEncoder.load, folder), folder / name, content, mark)
-
-
-def test_a_pickle_in_place_of_a_part_of_a_store_is_not_run(made, tmp_path):
-    """A build that was interrupted left parts, whose checksums anybody can compute."""
-    run = made["training"]
+        places[copied / name] = partial(AuthorEncoder.load, copied)
+    # a build that was interrupted left parts, whose checksums anybody can compute
     fingerprint = artifacts.read_json(run.tokens / "train/store.json")["fingerprint"]
-    mark = tmp_path / "mark"
-    for pickled in PICKLES:
-        folder = shutil.copytree(run.folder, tmp_path / pickled.__name__) / "tokens/train"
-        (folder / "store.json").unlink()
-        part = folder / "parts" / fingerprint / "000000.npz"
-        part.parent.mkdir(parents=True)
-        ask = partial(build_again, run, folder)
-        refused(ask, part, pickled(Attack(mark)), mark)
+    folder = shutil.copytree(run.folder, tmp_path / "run") / "tokens/train"
+    (folder / "store.json").unlink()
+    part = folder / "parts" / fingerprint / "000000.npz"
+    part.parent.mkdir(parents=True)
+    places[part] = partial(build_again, run, folder)
+    for path, ask in places.items():
+        check_refused(ask, path, tmp_path / "mark")
 
 
 def build_again(run, folder):
@@ -382,7 +308,7 @@ def build_again(run, folder):
     return build_store(posts, folder, words.encode, *encoding)
 
 
-def test_a_released_transformer_with_a_pickle_or_without_weights_is_refused(tmp_path):
+def test_a_released_transformer_without_weights_is_refused(tmp_path):
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
     BertModel(BertConfig(intermediate_size=48, vocab_size=50, **sizes)).save_pretrained(tmp_path)
     assert model_parts(str(tmp_path))
@@ -393,8 +319,7 @@ def test_a_released_transformer_with_a_pickle_or_without_weights_is_refused(tmp_
     with pytest.raises(ValueError, match=f"{tmp_path.name} lacks the weights 'encoder.layer.0"):
         model_parts(str(tmp_path))
     path.unlink()
-    mark = tmp_path / "mark"
-    (tmp_path / "pytorch_model.bin").write_bytes(plain_pickle(Attack(mark)))
+    (tmp_path / "pytorch_model.bin").write_bytes(pickles(tmp_path / "mark")[0])
     with pytest.raises(ValueError, match=tmp_path.name):
         model_parts(str(tmp_path))
-    assert not mark.exists(), "the pickle ran"
+    assert not (tmp_path / "mark").exists(), "the pickle ran"

@@ -1,28 +1,94 @@
-"""A run of four stages is killed and started again: it ends as a run that nobody killed.
+"""A process is killed, or the disk becomes full; started again, it ends as an undisturbed one.
 
-Kills come at moments of files, drawn from those of the undisturbed run, and at moments of the
-clock, with each signal in turn, of the command alone or of its kernel as well.
+The kill comes right before a file is opened for writing, renamed or deleted, or a folder made, with
+each signal in turn. `make test` disturbs calls of the library; `make torture` more of them, and the
+command of a run of four stages, alone or with its kernel.
 """
 
 import os
 import random
 import re
 import shutil
-import subprocess
-import time
 
 import pytest
 
 from helpers.core import paths
 from tests.faults import comparison
-from tests.faults.processes import HERE, SIGNALS, TARGETS, FullDisk, Kill, moments_of, run_command
+from tests.faults.processes import HOOK, SIGNALS, Fault, moments_of, run_call, run_command
 
 SEED = int(os.environ.get("AUTHORBOOK_TORTURE_SEED", "0"))
+QUICK = 2  # tries of each call and each fault in `make test`
+MANY = 30  # the same in `make torture`
 CHAINS = 10  # runs, each of which is killed several times before it may end
 KILLS = 3  # of one run
 COMMAND = ["helpers.runs", "small"]
-MAX_BYTES = (2_000, 100_000, 600_000)  # largest file of a run whose files cannot grow
 FULL = re.compile(r"No space left on device|disk is full|File too large|[Ee]rror 28|[Ee]rrno 27")
+
+
+def drawn(moments, count, seed):
+    """Return moments at random: of all names as many, a name's moments alike."""
+    rng = random.Random(f"{SEED} {seed}")
+    names = {}
+    for moment in moments:
+        names.setdefault(moment.rpartition(" ")[0], []).append(moment)
+    chosen = rng.sample(sorted(names), min(count, len(names)))
+    return [rng.choice(names[name]) for name in chosen]
+
+
+def kills(moments, count):
+    chosen = drawn(moments, count, "kills")
+    return [Fault(at, str(int(SIGNALS[n % 3]))) for n, at in enumerate(chosen)]
+
+
+def full_disks(moments, count):
+    """Return full disks: at a moment, and by the size of a file."""
+    rng = random.Random(f"{SEED} sizes")
+    faults = []
+    for number, at in enumerate(drawn([m for m in moments if "open " in m], count, "full")):
+        if number % 2:
+            faults.append(Fault(at))
+        else:
+            faults.append(Fault(max_bytes=int(10 ** rng.uniform(1.5, 5))))
+    return faults
+
+
+@pytest.fixture(scope="module", params=["training", "accounts"])
+def call(request, tmp_path_factory):
+    """The name of a call, its folder, and the contents and moments of an undisturbed one."""
+    folder = tmp_path_factory.mktemp(request.param)
+    ended = run_call(request.param, folder / "undisturbed")
+    assert ended.code == 0, ended.output
+    contents = comparison.contents(folder / "undisturbed" / "calls")
+    return request.param, folder, contents, moments_of(folder / "undisturbed")
+
+
+def check_made_again(call, fault):
+    name, folder, reference, _ = call
+    folder = folder / "outputs"
+    broken = run_call(name, folder, fault)
+    after_fault = comparison.contents(folder / "calls")
+    again = run_call(name, folder)
+    assert again.code == 0, f"{fault}: {again.output[-500:]}"
+    assert comparison.differences(reference, comparison.contents(folder / "calls")) == [], fault
+    if fault.do == "full":
+        assert broken.code in (0, 1), broken.output[-300:]
+        assert broken.code == 0 or FULL.search(broken.output), broken.output[-300:]
+    if broken.code == 0:
+        assert comparison.differences(reference, after_fault) == [], f"{fault} ended well"
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("faults", [kills, full_disks])
+def test_a_disturbed_call_ends_as_undisturbed(call, faults):
+    for fault in faults(call[3], QUICK):
+        check_made_again(call, fault)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("faults", [kills, full_disks])
+def test_many_disturbed_calls(call, faults):
+    for fault in faults(call[3], MANY)[QUICK:]:
+        check_made_again(call, fault)
 
 
 @pytest.fixture(scope="module")
@@ -32,49 +98,19 @@ def project(tmp_path_factory):
     ignored = shutil.ignore_patterns("__pycache__")
     for name in ("helpers", "notebooks"):
         shutil.copytree(paths.ROOT / name, folder / name, ignore=ignored)
-    shutil.copytree(HERE / "small", folder / "params" / "small")
+    shutil.copytree(HOOK.with_name("small"), folder / "params" / "small")
     return folder
 
 
 @pytest.fixture(scope="module")
 def undisturbed(project):
-    """The contents, the moments and the seconds of a run that nobody killed."""
     folder = project.parent / "undisturbed"
-    began = time.monotonic()
     ended = run_command(COMMAND, folder, project)
-    seconds = time.monotonic() - began
     assert ended.code == 0, ended.output
-    return comparison.contents(folder / "small"), moments_of(folder), seconds
-
-
-def kills_of_chain(number, moments, seconds):
-    """Return the kills of one run, in the order of the run.
-
-    Every second kill comes at a moment of a file: of all names of moments, each is as likely.
-    """
-    rng = random.Random(f"{SEED} {number}")
-    places = sorted(rng.random() for _ in range(KILLS))
-    kills = []
-    before = 0.0
-    for count, place in enumerate(places, number * KILLS):
-        do = SIGNALS[count % len(SIGNALS)]
-        targets = TARGETS[count // len(SIGNALS) % len(TARGETS)]
-        if count % 2:
-            # the start of the command comes again
-            kills.append(Kill("", max(2 + (place - before) * seconds, 1), do, targets))
-        else:
-            near = moments[int(before * len(moments)) :][: max(len(moments) // KILLS, 1)]
-            names = sorted({moment.rpartition(" ")[0] for moment in near})
-            name = rng.choice(names)
-            at = rng.choice([moment for moment in near if moment.rpartition(" ")[0] == name])
-            kills.append(Kill(at, 0.0, do, targets))
-            place = max(place, moments.index(at) / len(moments))
-        before = place
-    return kills
+    return comparison.contents(folder / "small"), moments_of(folder)
 
 
 def check_continued(folder, reference, project):
-    """Give the command of the run again: it ends as a run that nobody disturbed."""
     ended = run_command(COMMAND, folder, project)
     assert ended.code == 0, ended.output[-500:]
     assert comparison.differences(reference, comparison.contents(folder / "small")) == []
@@ -83,43 +119,13 @@ def check_continued(folder, reference, project):
 @pytest.mark.torture
 @pytest.mark.parametrize("number", range(CHAINS))
 def test_a_killed_run_ends_as_one_that_nobody_killed(number, undisturbed, project, tmp_path):
-    reference, moments, seconds = undisturbed
+    reference, moments = undisturbed
     folder = tmp_path / "outputs"
-    for kill in kills_of_chain(number, moments, seconds):
+    size = len(moments) // KILLS
+    for count in range(KILLS):
+        (at,) = drawn(moments[count * size :][:size], 1, f"chain {number} {count}")
+        targets = ("parent", "all")[(number + count) % 2]
+        kill = Fault(at, str(int(SIGNALS[(number + count) % 3])), targets)
         ended = run_command(COMMAND, folder, project, kill)
-        print(kill, "->", ended.code, ended.killed)
+        print(kill, "->", ended.code)
     check_continued(folder, reference, project)
-
-
-def check_says_so(ended):
-    """Of a command on a full disk: it ended well, or with one clear sentence."""
-    if ended.code:
-        assert ended.code == 1 and FULL.search(ended.output), ended.output[-500:]
-        assert "Traceback (most recent call last)" not in ended.output
-
-
-@pytest.mark.torture
-@pytest.mark.parametrize("max_bytes", MAX_BYTES)
-def test_a_run_on_a_full_disk_goes_on_when_there_is_space(
-    max_bytes, undisturbed, project, tmp_path
-):
-    reference, *_ = undisturbed
-    folder = tmp_path / "outputs"
-    check_says_so(run_command(COMMAND, folder, project, FullDisk(max_bytes=max_bytes)))
-    check_continued(folder, reference, project)
-
-
-@pytest.mark.torture
-def test_a_run_on_a_small_file_system_goes_on_when_it_grows(undisturbed, project, tmp_path):
-    reference, *_ = undisturbed
-    place = tmp_path / "small disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", str(place)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("only root can mount a file system")
-    try:
-        check_says_so(run_command(COMMAND, place / "outputs", project))
-        subprocess.run(["mount", "-o", "remount,size=1g", str(place)], check=True)
-        check_continued(place / "outputs", reference, project)
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)

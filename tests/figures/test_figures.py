@@ -186,49 +186,6 @@ def test_a_difference_names_both_systems_and_the_largest_that_excludes_zero():
     np.testing.assert_allclose(figure.data[0].error_x.arrayminus, [0.3, 0.05])
 
 
-def test_points_of_systems_at_one_x_stand_beside_each_other():
-    values = pd.concat([tidy({"lsa": 0.4, "fused": 0.3}, "EER", sample_size=n) for n in (1, 16)])
-    figure = charts.lines(values, "sample_size", "EER", "system", log_x=True)
-    first, second = figure.data
-    assert first.x[0] < 1 < second.x[0] and first.x[0] * second.x[0] == pytest.approx(1)
-    assert [row[0] for row in first.customdata] == [1, 16], "hovering shows the true size"
-    np.testing.assert_allclose([*first.error_y.array, *second.error_y.arrayminus], 0.05)
-    assert "At 16 posts in a sample, Fusion (pairs) has the lowest EER: 0.3" in title(figure)
-
-
-def test_several_y_have_a_panel_each_and_a_facet_shares_its_axis():
-    figure = charts.learning_curves({"stream": history(0.4), "lsa": history(0.2)}, "seconds")
-    loss, score = figure.data[0], figure.data[1]
-    assert list(loss.y) == [1.0, 0.25], "losses of several trainings as shares of their first value"
-    assert loss.xaxis != score.xaxis and list(score.y) == [0.2, 0.4]
-    assert list(charts.learning_curves({"stream": history(0.4)}).data[0].y) == [4.0, 1.0]
-    assert "dev MRR" in figure.layout.yaxis2.title.text and "9" in title(figure)
-
-    topics = pd.concat([curve(lsa=0.5).assign(topic=topic) for topic in ("all", "one")])
-    facets = charts.lines(topics, "P_fa", "recall", "system", facet="topic", diagonal="chance")
-    assert [note.text for note in facets.layout.annotations] == ["topic all", "topic one"]
-    assert facets.layout.yaxis2.matches == "y"
-    diagonals = [trace for trace in facets.data if trace.name == "chance"]
-    assert [trace.line.dash for trace in diagonals] == ["dot", "dot"]
-    assert sum(trace.showlegend for trace in diagonals) == 1, "in the legend once"
-
-
 def test_cumulative_shares_count_values():
     shares = charts.cumulative({"bytes": np.array([0, 1, 4, 4])}, "tokens", "share")
     assert dict(zip(shares.tokens, shares.share)) == {1: 0.5, 2: 0.5, 3: 0.5, 4: 1.0}
-
-
-def test_a_loss_picture_has_lines_by_derivative_and_class_vectors_as_diamonds():
-    listed = pairs((0, 2, -1), (0, 3, 0.5))
-    figure = special.loss_picture("arcface", CIRCLE, np.array([0, 1, 0, 1]), listed, vectors=2)
-    authors = [trace for trace in figure.data if trace.name and trace.name.startswith("author")]
-    assert [list(trace.marker.symbol) for trace in authors] == [["circle", "diamond"]] * 2
-    widths = [trace.line.width for trace in figure.data if len(trace.x) == 2 and trace.opacity]
-    assert sorted(widths) == pytest.approx([0.7 + 3, 0.7 + 6])
-    assert len(figure.layout.annotations) == 2, "a pair straight across moves no point"
-
-
-def test_long_names_and_long_titles_leave_place_for_the_figure():
-    name = "a" * 3000
-    assert len(special.timeline(timeline(name), "finding").data[0].y[0]) < 100
-    assert max(len(trace.name) for trace in charts.author_map(points(name), "finding").data) < 100

@@ -119,22 +119,6 @@ class TestBatchHard:
             value = batch_hard_triplet(vectors, labels, margin, distance).item()
             assert value == pytest.approx(slow)
 
-    def test_it_is_that_of_pytorch_metric_learning(self, distance):
-        pytest.importorskip("pytorch_metric_learning")
-        from pytorch_metric_learning import distances, losses, miners, reducers
-
-        between = distances.LpDistance(power=1)
-        if distance == "cosine":
-            between = distances.CosineSimilarity()
-        theirs = losses.TripletMarginLoss(0.2, distance=between, reducer=reducers.MeanReducer())
-        miner = miners.BatchHardMiner(distance=between)
-        for vectors, labels in (labelled_vectors(0), uneven_vectors(1, (0, 0, 0, 1, 1, 2))):
-            same_value_and_gradient(
-                lambda e: batch_hard_triplet(e, labels, 0.2, distance),
-                lambda e: theirs(e, labels, miner(e, labels)),
-                vectors,
-            )
-
 
 def slow_top_k(scores, labels, k, margin, per_row=True):
     """The docstring of top_k, one query at a time, on cosines. Says which cases occurred too."""

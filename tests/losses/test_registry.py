@@ -5,7 +5,6 @@ from inspect import isclass
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.losses import LOSSES, RELEASED, LossConfig, make_loss
 from helpers.losses.pairwise import semihard_triplet
@@ -13,19 +12,6 @@ from tests.factories import labelled_vectors, uneven_vectors
 
 # those with parameters are classes: tests/losses/test_class_weights.py
 NAMES = [name for name, loss in LOSSES.items() if not isclass(loss)]
-
-
-class LargestTensor(TorchDispatchMode):
-    """Notes the largest tensor that any operation makes."""
-
-    bytes = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        made = function(*args, **(kwargs or {}))
-        for tensor in made if isinstance(made, (tuple, list)) else [made]:
-            if isinstance(tensor, torch.Tensor):
-                self.bytes = max(self.bytes, tensor.untyped_storage().nbytes())
-        return made
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -54,11 +40,6 @@ class TestEveryLoss:
             loss.backward()
             assert loss.item() == 0 and not vectors.grad.any()
 
-    def test_labels_in_a_column_are_refused(self, name):
-        vectors, labels = labelled_vectors(2)
-        with pytest.raises(ValueError, match="labels need the shape"):
-            LOSSES[name](vectors, labels[:, None])
-
     def test_a_loss_of_vectors_that_are_no_numbers_is_none(self, name):
         """A training that has diverged is found by its loss."""
         vectors, labels = labelled_vectors(3)
@@ -79,12 +60,6 @@ class TestEveryLoss:
             loss = LOSSES[name](vectors, torch.tensor([0, 0, 1, 1]))
             loss.backward()
             assert torch.isfinite(loss) and torch.isfinite(vectors.grad).all(), case
-
-    def test_no_tensor_is_larger_than_the_pairs_of_the_batch(self, name):
-        vectors, labels = labelled_vectors(6, authors=12, samples=8, dtype=torch.float32)
-        with LargestTensor() as seen:
-            LOSSES[name](vectors.requires_grad_(), labels).backward()
-        assert 4 * 96**2 <= seen.bytes <= 16 * 96**2  # two int64 a pair: its row and its column
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -107,13 +82,8 @@ class TestMakeLoss:
         assert make_loss("triplet", 5, 6)(vectors, labels) == semihard_triplet(vectors, labels)
         assert make_loss("mll", 5, 6).weight.shape == (5, 6)
 
-    def test_errors(self):
-        with pytest.raises(ValueError, match="loss 'arr': one of triplet, batch_hard, topk"):
-            make_loss("arr")
         with pytest.raises(ValueError, match="'temperature'; valid: distance, margin"):
             make_loss("triplet", temperature=1)
-        with pytest.raises(ValueError, match="give the number of training authors and dim"):
-            make_loss("arcface")
 
     @pytest.mark.parametrize("name", [name for name in RELEASED if name != "arr"])
     def test_presets_are_settings_that_change_the_loss(self, name):

@@ -1,8 +1,8 @@
 """Published, ours, verdict: every row is there, and verdicts follow from the numbers."""
 
-import numpy as np
+from pathlib import Path
+
 import pandas as pd
-import pytest
 
 from helpers import published as papers
 from helpers.core import paths
@@ -10,6 +10,7 @@ from helpers.core.results import COLUMNS, TYPES, read_results
 from helpers.published import claims
 
 CLAIMS = pd.read_csv(claims.FOLDER / "claims.csv", keep_default_na=False)
+VERDICTS = pd.read_csv(Path(__file__).with_name("verdicts.csv"))
 ROWS = {"K": 26, "S": 17, "R": 16}  # of each paper
 IDS = [f"{paper}{row:02d}" for paper, rows in ROWS.items() for row in range(1, rows + 1)]
 STATES = {"shown", "on archives", "partly", "not yet", "not measurable here"}
@@ -25,31 +26,13 @@ def results(*rows, **about):
     )
 
 
-@pytest.mark.parametrize(
-    "says, low, high, verdict",
-    [
-        (-0.1, -0.2, -0.01, "as published"),
-        (-0.1, 0.01, 0.2, "other sign"),
-        (0.1, 0.0, 0.2, "not told apart"),
-        (0, -0.02, 0.02, "none, as published"),
-        (0, 0.001, 0.021, "a difference"),
-        (0.015, -0.01, -0.001, "none, as published"),
-        (0.015, 0.001, 0.01, "as published"),
-        (0.03, -0.01, -0.001, "no difference"),
-        (-1, -0.01, 0.02, "none, of unknown size"),
-        (-1, -0.01, 0.021, "not told apart"),
-        (0.1, np.nan, np.nan, "no interval"),
-        (-0.001, 0.01, 0.03, "a difference"),
-        (-0.005, 0.01, 0.03, "other sign"),
-    ],
-)
-def test_a_verdict_follows_from_its_interval(says, low, high, verdict):
-    assert claims.verdict(says, low, high) == verdict
-    assert verdict in claims.WORDS and set(claims.AGREE) < {*claims.WORDS}
+def test_a_verdict_follows_from_its_interval():
+    for says, low, high, verdict in VERDICTS.itertuples(index=False):
+        assert claims.verdict(says, low, high) == verdict, (says, low, high)
+    assert set(VERDICTS.verdict) <= {*claims.WORDS} and set(claims.AGREE) < {*claims.WORDS}
 
 
 def ours(*parts):
-    """The verdicts of what was measured."""
     frame = claims.verdicts(pd.concat(parts))
     assert list(dict.fromkeys(frame.id)) == IDS
     return frame[frame.ours != ""]
@@ -74,10 +57,6 @@ def test_two_models_are_told_apart_where_their_intervals_are():
         assert ours(results(lead, (*text[:4], *ends))).verdict.tolist() == [verdict]
     assert ours(results(lead)).empty
     assert ours(results(lead), results(text, seed=1)).empty, "two trainings are no pair"
-    equal = [(*row[:3], 0.1, 0.0, 0.2) for row in (lead, text)]
-    for first, later in (({"seed": 0}, {"seed": 1}), ({"max_tokens": 32}, {"max_tokens": 128})):
-        frame = ours(results(*equal, **later), results(lead, text, **first))
-        assert frame.verdict.tolist() == ["as published"], "the first seed, the fewest tokens"
 
 
 ACROSS = {"protocol": "retrieval, leak_aware", "split": "test_cross"}
@@ -95,16 +74,6 @@ def test_a_paired_difference_comes_first_whichever_way_it_was_subtracted():
         assert (row.verdict, row.ours) == ("a difference", "R@8 +0.020 (0.010 to 0.030)")
         assert row.claim.startswith("R@8 of SupCon from random weights on unseen topics")
     assert len(ours(results(GAIN, other, **ACROSS))) == 2, "two encoders have a verdict each"
-    # a comparison with an interval first, then a pair
-    later = results(GAIN, max_tokens=128, **ACROSS)
-    (text,) = ours(results(*ARR, max_tokens=32, **ACROSS), later).ours
-    assert text.startswith("R@8 +0.020 (0.010")
-    bare = [(*row[:4], np.nan, np.nan) for row in [*ARR, GAIN]]
-    for parts in (
-        [results(*ARR, bare[2], **ACROSS)],
-        [results(*bare[:2], **ACROSS), results(*ARR, seed=1, **ACROSS)],
-    ):
-        assert ours(*parts).ours.tolist() == ["R@8 0.520 (0.420-0.620) against 0.500 (0.400-0.600)"]
 
 
 def test_a_baseline_that_learned_nothing_proves_nothing():
@@ -114,11 +83,6 @@ def test_a_baseline_that_learned_nothing_proves_nothing():
     for low, verdict in ((0.48, "at chance"), (0.42, "as published"), (0.55, "at chance")):
         pooled = ("stream_TP-arcface-iur", "", "EER", low + 0.01, low, low + 0.04)
         assert ours(results(stream, pooled, pair, **about)).verdict.tolist() == [verdict]
-    # of two settings only the one that is compared counts
-    other = results(("stream_TP-arcface-iur", "", "EER", 0.5, 0.48, 0.52), max_tokens=128, **about)
-    good = ("stream_TP-arcface-iur", "", "EER", 0.43, 0.42, 0.46)
-    frame = ours(other, results(stream, good, pair, max_tokens=32, **about))
-    assert frame.verdict.tolist() == ["as published"]
     # a loss that fails in the paper may fail here
     fails = ("MiniLM triplet, random", "", "AUC", 0.51, 0.46, 0.56)
     rows = [("MiniLM contrastive", "", "AUC", 0.8, 0.75, 0.85), fails]

@@ -2,35 +2,20 @@
 
 import json
 import re
+from pathlib import Path
 
 import nbformat
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 
 from helpers.core import paths
 from helpers.runs import report, summary
 
-ATTACKS = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "</script><script>alert(1)</script>",
-    "--><svg onload=alert(1)><script>alert(1)</script></svg>",
-    '<a href="javascript:alert(1)">a</a>',
-    "[a](javascript:alert(1)) ![a](javascript:alert(1)) <javascript:alert(1)>",
-    "<iframe srcdoc='<script></script>'>",
-    "$\\href{javascript:alert(1)}{x}$",
-    "$\\text{<img src=x onerror=alert(1)>}$",
-    "$\\style{background:url(//x)}{x}$",
-    "<math><mtext><table><mglyph><style><!--</style>"
-    '<img title="--&gt;&lt;img src=x onerror=alert(1)&gt;">',
-    "<p id=figures>[]</p>",
-    "<base href=//x><link rel=stylesheet href=//x><object data=//x></object><form action=//x>",
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
-    "\x1b[31m<script>\x1b[0m\0\u202ealert(1)",
-    "W" + "o" * 3000,
-]
+ATTACKS = yaml.safe_load(Path(__file__).with_name("attacks.yaml").read_text("utf-8"))
+ATTACKS.append("W" + "o" * 3000)
 ADDRESSES = set("href src srcdoc action formaction data xlink:href background poster cite".split())
 
 

@@ -1,13 +1,19 @@
-"""The stages of a run on toy notebooks: their order, their parameters, and when one is stale."""
+"""The stages of a run on toy notebooks, and of the parameters for own posts."""
 
 import re
+import shutil
 
+import pandas as pd
 import pytest
 
 from helpers.core import paths
+from helpers.evaluation.ranking import ranking_trials
 from helpers.runs import stages
 from helpers.runs.__main__ import main
 from helpers.runs.stages import read_stages
+from helpers.tokens.store import open_store
+from tests.factories import write_demo_csv
+from tests.paper_runs import execute_here
 from tests.toy_runs import DECLARED, log, notebook, params
 
 
@@ -28,13 +34,6 @@ def test_bad_parameters_are_refused_before_anything_runs(toy, capsys, name, text
         read_stages("demo")
     assert main(["demo"]) == 1
     assert not log(toy) and "Traceback" not in capsys.readouterr().err
-
-
-def test_an_unknown_run_lists_the_runs(toy, capsys):
-    assert main(["dmeo"]) == 1
-    assert "The runs are: demo." in capsys.readouterr().err
-    with pytest.raises(ValueError, match="letters, digits"):
-        read_stages("../demo")
 
 
 def test_prose_does_not_make_a_stage_stale(toy):
@@ -90,3 +89,31 @@ def test_who_opens_token_stores_waits_for_the_notebook_that_makes_them():
             earlier |= new
             new = set().union(*(needs[name] for name in new)) - earlier
         assert "02_tokenizer" in earlier, stage.name
+
+
+@pytest.fixture(scope="module")
+def posts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("posts") / "posts.csv"
+    write_demo_csv(path, accounts=120, posts=4000)
+    frame = pd.read_csv(path).rename(columns={"nick": "user", "written": "date"})
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def ours(posts, tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+    folder = shutil.copytree(paths.PARAMS / "template", tmp_path / "params" / "ours")
+    for path in folder.glob("*.yaml"):
+        path.write_text(path.read_text().replace("data/posts.csv", str(posts)))
+    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
+    return {stage.name: stage for stage in read_stages("ours")}
+
+
+def test_a_small_file_goes_through(ours, monkeypatch):
+    execute_here([ours["01_collect"], ours["02_tokenizer"]], monkeypatch)
+    posts = ours["06_evaluate"].parameters["posts"]
+    for split in ("dev", "test"):
+        assert (
+            len(ranking_trials(open_store(paths.Run("ours").tokens / split), posts).queries) >= 10
+        )

@@ -1,7 +1,6 @@
 """MUD's tokenised streams: decoded with the model that made the ids, times from weekdays."""
 
 import io
-import json
 from datetime import UTC, datetime
 
 import numpy as np
@@ -101,16 +100,6 @@ def test_every_drop_is_counted(tmp_path, pieces):
     assert drops == {reason: len(group) for reason, group in lost.items()}
     # of authors with a bad time or an empty post the other post stays
     assert len(rows) == 2 + len(lost["bad_time"]) + len(lost["empty"])
-
-
-def test_hostile_names(tmp_path):
-    broken = json.dumps(author(author_id="J?rg")).encode().replace(b"?", b"\xf6")
-    path = write(tmp_path, author(author_id="\ud800A"), author(author_id=" \ud800"))
-    path.write_bytes(path.read_bytes() + broken)
-    rows, drops = read("mud", path)
-    assert rows["author"].unique().tolist() == ["\\ud800A", "\\ud800", "J\u00f6rg"]
-    assert drops == {"note_cp1252": 1}
-    rows.to_parquet(tmp_path / "rows.parquet")
 
 
 def test_time_begins_at_the_epoch(tmp_path):

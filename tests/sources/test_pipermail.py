@@ -1,9 +1,15 @@
-"""Mailman's months: what is read, what is dropped and why, and what a broken file does."""
+"""Mailman's months: what is read, what is dropped and why; dates as programs garble them."""
 
+import calendar
 import gzip
+import time
+
+import pytest
 
 from helpers.sources import COLUMNS, pipermail
+from helpers.sources.pipermail import parse_date
 from tests.factories import read_source as read
+from tests.sources.examples import EXAMPLES
 
 HEAD = "From jane at example.org  Mon Jul  2 08:07:46 2007\n"
 
@@ -113,3 +119,15 @@ def test_what_is_too_large_is_counted(tmp_path, monkeypatch):
     rows, drops = read("pipermail", tmp_path)
     assert rows["text"].tolist() == ["before the large one", "after the large one"]
     assert drops == {"too_large": 1}
+
+
+@pytest.mark.parametrize(("date", "expected"), EXAMPLES["mail_dates"].items())
+def test_dates(date, expected, monkeypatch):
+    for zone in ("UTC", "Asia/Tokyo"):  # a date without a zone is not one of this machine's
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        assert parse_date(date) == (
+            expected and calendar.timegm(time.strptime(expected, "%Y-%m-%d %H:%M:%S"))
+        )
+    monkeypatch.undo()
+    time.tzset()

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from backports import zstd
 
-from helpers.cleaning.text import clean_post, is_bot
+from helpers.cleaning.text import clean_post
 from helpers.sources import Post, open_source
+from tests.sources.examples import EXAMPLES
 
 TIME = 1_435_708_800
 GOOD = {
@@ -52,54 +53,8 @@ def read(location, **options):
     return pd.DataFrame(posts, columns=Post._fields).drop(columns="names"), dict(drops)
 
 
-def random_records(number, seed=0):
-    rng = random.Random(seed)
-    letters = 'abc é🙂"\\/\u2028' + "xyz "
-    people = ["jane_7", "Abbott", "Talbot-9", "AutoModerator", "[deleted]", "bot_of_x", None]
-    for i in range(number):
-        body = "".join(rng.choices(letters, k=rng.randrange(60))).lstrip()
-        yield {
-            "extra": {"body": "not this", "author": ["x"]},
-            "body": rng.choice([body, body, body, "[removed]", " \n"]),
-            "author": rng.choice(people),
-            "created_utc": rng.choice([TIME + i, str(TIME + i), TIME + i + 0.5, "then"]),
-            "subreddit": "s",
-            "id": f"c{i}",
-            "long": "y" * rng.randrange(300),
-        }
-
-
-def slow(records):
-    """The same in plain Python: rows and drops, without the markup."""
-    rows, drops = [], Counter()
-    for record in records:
-        author, created, text = record["author"], record["created_utc"], record["body"]
-        if author is None:
-            drops["missing_field"] += 1
-        elif "[deleted]" in (author, text) or "[removed]" in (author, text):
-            drops["deleted"] += 1
-        elif is_bot(author):
-            drops["bot"] += 1
-        elif created == "then":
-            drops["bad_time"] += 1
-        elif not text.strip():
-            drops["empty"] += 1
-        else:
-            rows.append([author, int(float(created)), record["subreddit"], text, record["id"]])
-    return rows, dict(drops)
-
-
 @pytest.mark.parametrize("suffix", PACK)
-def test_it_reads_what_a_plain_loop_reads(tmp_path, suffix):
-    records = list(random_records(3000))
-    dump(tmp_path / "in", map(json.dumps, records), suffix=suffix)
-    rows, drops = read(tmp_path / "in")
-    expected, lost = slow(records)
-    assert rows.values.tolist() == expected and drops == lost
-    assert len(lost) == 5 and len(expected) > 500
-
-
-def test_every_drop_is_counted(tmp_path):
+def test_every_drop_is_counted(tmp_path, suffix):
     bad_times = ("x", -5, True, 1e300, float("nan"))
     lost = {
         "broken_json": ['{"author": "a', comment() + " x", b"\xff\xfe"],
@@ -111,9 +66,12 @@ def test_every_drop_is_counted(tmp_path):
     }
     lines = [line for group in lost.values() for line in group]
     random.Random(0).shuffle(lines)
-    rows, drops = read(dump(tmp_path, [comment(), "", *lines, "  ", comment(id=None)]))
-    assert rows["id"].isna().tolist() == [False, True]
-    assert rows["text"].tolist() == ["why is it blue"] * 2
+    good = [comment(), comment(created_utc=str(TIME)), comment(created_utc=TIME + 0.5)]
+    path = dump(tmp_path, [*good, "", *lines, "  ", comment(id=None)], suffix=suffix)
+    rows, drops = read(path)
+    assert rows["id"].isna().tolist() == [False] * 3 + [True]
+    columns = ["author", "time", "topic", "text"]
+    assert rows[columns].values.tolist() == [["jane_7", TIME, "askscience", "why is it blue"]] * 4
     assert drops == {reason: len(group) for reason, group in lost.items()}
 
 
@@ -145,17 +103,7 @@ def test_a_zstd_file_cut_between_two_lines_is_known_to_be_cut(tmp_path):
     assert len(rows) == 10 and drops == {"truncated_file": 1}
 
 
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [
-        ("&gt; theirs\n\nmine\n\n &gt;&gt; deeper", "mine"),
-        ("5 &lt; 6 &amp;&amp; 7 &gt; 3", "5 < 6 && 7 > 3"),
-        ("so:\n\n    x = 1\n\n    print(x)\n\nrest", "so: rest"),
-        ("1. item\n\n    goes on\n\n    and on\n\nend\n\n    code", "1. item goes on and on end"),
-        ("&gt;!he dies!&lt; is said\n&gt;!and!&lt; so", "he dies is said and so"),
-        ("&gt; theirs &gt;!hidden!&lt;\nmine", "mine"),
-    ],
-)
+@pytest.mark.parametrize(("body", "text"), EXAMPLES["reddit_markup"])
 def test_markup_after_the_common_cleaning(tmp_path, body, text):
     rows, _ = read(dump(tmp_path, [comment(body=body)]))
     assert clean_post(rows["text"][0]) == text

@@ -14,10 +14,10 @@ from helpers.tokens.samplers import (
     AuthorSampler,
     PairSampler,
     RandomSampler,
+    TopicSampler,
     draw_sizes,
     draw_windows,
     make_sampler,
-    sampler_config,
     skewness,
 )
 from tests.oracles import equal_batches
@@ -78,20 +78,6 @@ class TestEverySampler:
                 assert batch.times[row, place] == store.time[post]
 
 
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"kind": "triples"}, "unknown kind 'triples'.*; valid: authors, pairs, random, topic"),
-        ({"kind": "pairs", "overlap": False}, "sampler: unknown setting 'overlap'"),
-        ({"authors_per_batch": 1}, "'authors_per_batch' is 1"),
-        ({"min_posts": 5, "max_posts": 4}, "max_posts must be at least min_posts, 5"),
-    ],
-)
-def test_settings_out_of_bounds(settings, message):
-    with pytest.raises(ValueError, match=message):
-        sampler_config(settings)
-
-
 def test_authors_are_drawn_uniformly_among_those_with_enough_posts(make_store):
     store = make_store([3, 9] * 25)
     settings = {"authors_per_batch": 5, "samples_per_author": 4, "overlap": False}
@@ -135,19 +121,6 @@ class TestWindows:
         )
         for column in first.T:
             assert stats.chisquare(np.bincount(column, minlength=10)).pvalue > 1e-3
-
-
-@pytest.mark.parametrize(
-    "settings, sizes",
-    [
-        ({"sizes": "fixed", "max_posts": 5}, {5}),
-        ({"min_posts": 3, "max_posts": 4}, {4}),
-        ({"sizes": "uniform", "max_posts": 3}, {2, 3}),
-    ],
-)
-def test_sizes_are_those_of_the_config(make_store, settings, sizes):
-    draw = sampler(make_store([20] * 30), **settings)
-    assert {size for step in range(3) for size in draw(step).mask.sum(1).tolist()} == sizes
 
 
 def test_apart_needs_a_post_for_every_sample(make_store):
@@ -196,6 +169,7 @@ def test_published_skews():
     published = {"uniform": 0, "beta21": -0.5657, "poisson16": -0.7860, "beta31": -0.8607}
     published |= {"beta41": -1.0498, "fixed": 0}
     assert {name: skewness(name) for name in SIZES} == pytest.approx(published, abs=5e-5)
+    assert set(draw_sizes("fixed", 9, np.random.default_rng(0), 3, 5)) == {5}
 
 
 def probabilities(name, min_posts, max_posts):
@@ -221,3 +195,119 @@ def test_draws_follow_the_exact_probabilities(name, min_posts, max_posts):
     seen, weight = (np.append(values[~rare], values[rare].sum()) for values in (seen, weight))
     seen, weight = seen[weight > 0], weight[weight > 0]
     assert stats.chisquare(seen, weight * seen.sum()).pvalue > 1e-3
+
+
+TOPIC_COUNTS = (6, 1, 9, 4, 2, 12, 3, 1, 5, 8)
+
+
+def store_on(make_store, topics, counts, listed=None, **settings):
+    """A store whose posts have the given topics; token = post. listed: rows of the topic list,
+    without "other".
+    """
+    store = make_store(counts, lengths=np.ones(sum(counts), int), **settings)
+    object.__setattr__(store, "topic", np.asarray(topics).astype("u2"))
+    listed = max(topics) + 1 if listed is None else listed
+    object.__setattr__(store, "meta", {"topics": [f"topic {row}" for row in range(listed)]})
+    return store
+
+
+@pytest.fixture
+def on_topics(make_store):
+    topics = np.random.default_rng(0).integers(0, 6, sum(TOPIC_COUNTS))
+    return store_on(make_store, topics, TOPIC_COUNTS)
+
+
+def documents_of(batch, samples):
+    """(P, K) numbers of the posts, read back from the tokens."""
+    assert batch.mask.all() and batch.mask.shape[1] == 1
+    return batch.tokens[:, 0, 0].numpy().reshape(-1, samples)
+
+
+def topic_sampler(store, authors=32, samples=2, seed=0):
+    """The topic sampler, by default with the sizes that sawatphol2022 released."""
+    settings = {"authors_per_batch": authors, "samples_per_author": samples}
+    return make_sampler(TopicSampler(**settings), store, seed)
+
+
+def author_of(store):
+    return np.repeat(np.arange(store.authors), store.posts_per_author())
+
+
+class TestBatch:
+    @pytest.mark.parametrize("samples", [1, 2, 4])
+    def test_who_is_in_it(self, on_topics, samples):
+        author, count = author_of(on_topics), on_topics.posts_per_author()
+        draw = topic_sampler(on_topics, 4, samples, seed=1)
+        for step in range(60):
+            batch = draw(step)
+            documents = documents_of(batch, samples)
+            rows = batch.authors.numpy().reshape(-1, samples)
+            assert (author[documents] == rows).all() and (rows == rows[:, :1]).all(), (
+                "an author's rows side by side"
+            )
+            chosen = rows[:, 0]
+            assert len(set(chosen)) == len(chosen) and (count[chosen] >= samples).all()
+            assert 3 <= len(chosen) <= 4
+            assert all(len(set(row)) == samples for row in documents), "no document twice"
+            shared = on_topics.topic[documents[:, 0]]
+            names, authors = np.unique(shared, return_counts=True)
+            assert (authors > 1).all(), "nobody is alone on a topic"
+            for row, topic in zip(documents, shared):
+                elsewhere = (on_topics.topic[author == author[row[0]]] != topic).sum()
+                assert (on_topics.topic[row[1:]] != topic).sum() == min(elsewhere, samples - 1), (
+                    "as far as there are any"
+                )
+
+    def test_topics_by_their_authors_authors_and_documents_uniformly(self, make_store):
+        """Topics 0, 1, 2 of 2, 4 and 6 authors, who have two topics of their own; author 2 wrote
+        thrice on topic 1.
+        """
+        counts, topics = [], []
+        for topic, authors in ((0, 2), (1, 4), (2, 6)):
+            for author in range(authors):
+                own = [topic] * (3 if (topic, author) == (1, 0) else 1)
+                topics += [*own, 4 + len(counts), 4 + len(counts)]
+                counts.append(len(own) + 2)
+        store, steps = store_on(make_store, topics, counts), 800
+        draw = topic_sampler(store, 2, 2)
+        documents = np.array([documents_of(draw(step), 2) for step in range(steps)])
+        shared = store.topic[documents[:, 0, 0]]
+        expected = steps * np.array([2, 4, 6]) / 12
+        assert stats.chisquare(np.bincount(shared), expected).pvalue > 1e-3
+        author = author_of(store)
+        for topic, rows in enumerate((range(2), range(2, 6), range(6, 12))):
+            authors = author[documents[shared == topic, :, 0]].ravel()
+            seen = np.bincount(authors, minlength=12)[list(rows)]
+            assert stats.chisquare(seen).pvalue > 1e-3, f"topic {topic}"
+        begin = store.author_offsets[2]
+        for column, places in ((0, [0, 1, 2]), (1, [3, 4])):
+            seen = np.bincount(
+                documents[author[documents[:, :, 0]] == 2][:, column] - begin, minlength=5
+            )
+            assert not np.delete(seen, places).any() and stats.chisquare(seen[places]).pvalue > 1e-3
+
+    def test_one_topic_where_it_has_enough_authors_and_more_where_not(self, make_store):
+        topics = np.tile(np.arange(5), 40)  # 40 authors with a document on each of five topics
+        store = store_on(make_store, topics, [5] * 40)
+        assert len(np.unique(store.topic[documents_of(topic_sampler(store)(1), 2)[:, 0]])) == 1
+        # ten topics of three authors each
+        small = store_on(make_store, np.repeat(np.arange(10), 6), [2] * 30)
+        for authors, most in ((2, 2), (5, 5), (13, 13), (64, 30)):
+            draw = topic_sampler(small, authors)
+            for step in range(10):
+                topics = small.topic[documents_of(draw(step), 2)[:, 0]]
+                _, authors_of = np.unique(topics, return_counts=True)
+                assert most - 1 <= authors_of.sum() <= most and (authors_of > 1).all()
+
+    def test_other_is_no_topic_to_share(self, make_store):
+        topics = [2, 0, 2, 2, 2, 0, 2, 1]
+        # 2 = other; topic 0: authors 0 and 2
+        store = store_on(make_store, topics, [2] * 4, listed=2)
+        draw = topic_sampler(store)
+        assert all(set(draw(step).authors.tolist()) == {0, 2} for step in range(20))
+
+    def test_nobody_shares_a_topic(self, make_store):
+        alone = store_on(make_store, [0, 1, 2, 3, 0, 4], [2, 2, 1, 1])
+        with pytest.raises(ValueError, match="no two authors of 2 posts or more share a topic"):
+            topic_sampler(alone)
+        assert set(topic_sampler(alone, samples=1)(0).authors.tolist()) == {0, 2}

@@ -11,14 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.core.artifacts import write_checksum
 from helpers.corpus import workers
 from helpers.tokens.batch import make_batch
 from helpers.tokens.store import (
     FILES,
     SUFFIX,
     build_store,
-    concat_ranges,
     file_checksum,
     join_stores,
     list_topics,
@@ -131,12 +129,6 @@ class TestInterruption:
             assert self.build(path, folder) == total - stop, "what is done is not done again"
             assert contents(folder) == expected
 
-    def test_a_current_store_is_opened_only(self, built, write_posts):
-        reopened = build_store(
-            write_posts(rows(), "same.parquet"), built.folder, None, ["y", "x", "z"], "v1"
-        )
-        assert (reopened.tokens == built.tokens).all()
-
     @pytest.mark.parametrize(
         ("first", "topics", "fingerprint"), [(1, "yxz", "v1"), (0, "yx", "v1"), (0, "yxz", "v2")]
     )
@@ -172,14 +164,14 @@ class TestErrors:
             build_store(path, tmp_path / "store", encode, [], "v1")
 
     @pytest.mark.parametrize("name", ["tokens.u16", "authors.parquet"])
-    @pytest.mark.parametrize("damage", ["missing", "longer", "middle"])
+    @pytest.mark.parametrize("damage", ["missing", "middle"])
     def test_damage_is_refused_and_the_store_is_built_again(self, built, write_posts, name, damage):
         path = built.folder / name
         whole = path.read_bytes()
-        data = bytearray(whole + b"\0" * (damage == "longer"))
-        data[len(whole) // 2] ^= damage == "middle"
+        data = bytearray(whole)
+        data[len(whole) // 2] ^= 1
         path.unlink()
-        if damage != "missing":
+        if damage == "middle":
             path.write_bytes(data)
         told = f"{name} is (missing|not the file that store.json describes): look"
         with pytest.raises(ValueError, match=told):
@@ -187,13 +179,6 @@ class TestErrors:
         posts = write_posts(rows(), "same.parquet")
         build_store(posts, built.folder, encode, ["y", "x", "z"], "v1")
         assert path.read_bytes() == whole
-
-    def test_a_damaged_table_of_posts(self, write_posts, tmp_path):
-        path = write_posts(rows())
-        write_checksum(path)
-        path.write_bytes(path.read_bytes()[:-1] + b"2")
-        with pytest.raises(ValueError, match="posts.parquet is damaged"):
-            build_store(path, tmp_path / "store", encode, ["y", "x", "z"], "v1")
 
 
 def test_topics_by_frequency_then_name(write_posts):
@@ -204,15 +189,7 @@ def test_topics_by_frequency_then_name(write_posts):
     assert known == ["z", "w", "b", "q"], "known ones keep their rows"
 
 
-def test_ranges_one_after_the_other():
-    first, count = np.array([7, 0, 3, 3]), np.array([2, 0, 3, 1])
-    numbers, offsets = concat_ranges(first, count)
-    assert numbers.tolist() == [7, 8, 3, 4, 5, 3] and offsets.tolist() == [0, 2, 2, 5, 6]
-    assert [part.tolist() for part in concat_ranges(first[:0], count[:0])] == [[], [0]]
-
-
 def post_of(store, post):
-    """All that a store holds of a post."""
     tokens = store.tokens[slice(*store.post_offsets[post : post + 2])]
     return tokens.tolist(), store.hour[post], store.time[post], store.topic[post]
 
@@ -247,12 +224,6 @@ def named_store(counts, fingerprint, vocabulary=99, topics=3):
     store = store_in_memory(counts, len(fingerprint), vocabulary=vocabulary, topics=topics)
     meta = store.meta | {"fingerprint": fingerprint, "vocabulary": vocabulary}
     return replace(store, meta=meta)
-
-
-def test_stores_that_cannot_be_joined_are_refused():
-    store = named_store([2, 3], "first")
-    with pytest.raises(ValueError, match=r"vocabularies of \[98, 99\] tokens"):
-        join_stores([store, named_store([2], "other", vocabulary=98)])
 
 
 def test_tokens_beyond_the_reach_of_32_bits(tmp_path):

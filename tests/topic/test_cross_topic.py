@@ -13,7 +13,7 @@ from helpers.encoders.stream import StreamConfig
 from helpers.losses import LossConfig
 from helpers.splits.by_topic import TopicSplit
 from helpers.tokens import tokenizer
-from helpers.tokens.document_sets import DocumentConfig, make_documents, open_documents
+from helpers.tokens.document_sets import DocumentConfig, make_documents
 from helpers.tokens.samplers import AuthorSampler
 from helpers.topic.cross_topic import (
     best_on_dev,
@@ -25,7 +25,7 @@ from helpers.topic.cross_topic import (
 from helpers.topic.probes import probe_encoder
 from helpers.topic.remedies import mask_documents
 from helpers.training.experiment import experiments_of
-from tests.factories import TopicShares, posts_table, styled_posts
+from tests.factories import HabitCounts, posts_table, styled_posts
 
 RULE = TopicSplit(author_share=0.7, topic_share=0.5)
 TINY = StreamConfig(features="T", filters=4, token_dim=4, attention=4, dim=8)
@@ -48,25 +48,6 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def corpus(files):
     return make_documents(files, DocumentConfig(max_chars=0), RULE)
-
-
-def test_rows_of_tables_are_posts_of_stores(corpus):
-    assert corpus.kind == "cross_topic" and list(corpus.stores) == list(TopicSplit.splits)
-    for part, store in corpus.stores.items():
-        texts = corpus.texts(part)
-        assert len(texts) == store.posts == len(corpus.topics(part))
-        assert corpus.tokenizer.decode(store.tokens[: store.post_offsets[1]]) == texts[0]
-    known = set(corpus.stores["train"].meta["topics"])
-    assert set(corpus.topics("train")) == known and not set(corpus.topics("test_cross")) & known
-
-
-def test_it_is_found_again_by_its_data(files, corpus):
-    data = corpus.stores["test_in"].meta["fingerprint"]
-    reopened = open_documents(files, "cross_topic", data)
-    assert reopened.report == corpus.report
-    assert np.array_equal(reopened.stores["dev"].tokens, corpus.stores["dev"].tokens)
-    with pytest.raises(ValueError, match="no documents of the split 'leak_aware'"):
-        open_documents(files, "leak_aware", data)
 
 
 def test_masked_documents_are_cut_and_keep_authors_and_topics(corpus):
@@ -122,13 +103,12 @@ def test_bases_students_and_their_results(files, corpus):
 
 
 def test_the_best_on_dev_is_kept_and_one_alone_is_not_scored(corpus):
-    topics = len(corpus.stores["dev"].meta["topics"]) + 1
-    ignorant = TopicShares(topics)
-    ignorant.forward = lambda batch: torch.ones(len(batch), topics)
+    ignorant = HabitCounts()
+    ignorant.forward = lambda batch: torch.ones(len(batch), HabitCounts.dim)
     experiment = SimpleNamespace(sampler=SAMPLER)
     trainings = [
         SimpleNamespace(encoder=encoder, experiment=experiment)
-        for encoder in (ignorant, TopicShares(topics), TopicShares(topics))
+        for encoder in (ignorant, HabitCounts(), HabitCounts())
     ]
     assert best_on_dev(trainings, corpus.stores["dev"]) is trainings[1]
     assert best_on_dev(trainings[:1], None) is trainings[0]

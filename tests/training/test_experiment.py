@@ -17,18 +17,12 @@ from helpers.tokens.samplers import AuthorSampler, make_sampler
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from helpers.training import experiment as door
-from helpers.training.experiment import (
-    Experiment,
-    TrainingConfig,
-    experiments_of,
-    load_trained,
-)
+from helpers.training.experiment import Experiment, TrainingConfig, experiments_of, load_trained
 from tests.factories import posts_table, styled_posts, styled_store
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """A store that no test changes."""
     return styled_store(tmp_path_factory.mktemp("store"))
 
 

@@ -13,25 +13,6 @@ from helpers.training.loop import GradCache, TrainingConfig, load_state
 from tests.tiny_training import CONFIG, changed
 
 
-class OnTopic:
-    """A loss that needs the batch: rows on one topic count as one author."""
-
-    needs_batch = True
-
-    def __init__(self):
-        self.seen = []
-
-    def __call__(self, embeddings, labels, batch):
-        assert torch.equal(batch.authors, labels)
-        self.seen.append(len(batch))
-        return on_topic(embeddings, batch)
-
-
-def on_topic(embeddings, batch):
-    labellings = (batch.authors, batch.topics[:, 0])
-    return sum(supervised_contrastive(embeddings, labels) for labels in labellings)
-
-
 @pytest.fixture
 def new_accelerator():
     """accelerate keeps one precision for a process."""
@@ -78,14 +59,6 @@ class TestLearning:
         summary = read_json(tmp_path / "training.json")
         assert (summary["best_step"], summary["best_dev_MRR"], summary["steps"]) == (20, 0.9, 30)
         assert summary["fingerprint"] == "v1" and summary["lr"] == CONFIG.lr
-
-    def test_a_loss_that_needs_the_batch_gets_it(self, tiny, tmp_path):
-        loss = OnTopic()
-        _, history = tiny.train(tmp_path, changed(steps=1), loss=loss)
-        assert loss.seen == [48] and tiny.drawn == [0]
-        batch = tiny.draw(0)
-        wanted = on_topic(tiny.encoder()(batch), batch)
-        assert history.loss[0] == pytest.approx(wanted.item())
 
     def test_parts_of_a_batch_train_as_the_whole_does(self, tiny, tmp_path):
         """The loss sees all 48 samples, the encoder never more than 7 of them, twice each."""
@@ -169,10 +142,6 @@ class TestRates:
         rates = [config.learning_rate(step) for step in (4, 9, 14, 19)]
         assert history.lr.tolist() == pytest.approx(rates)
 
-    def test_epochs_are_passes_over_the_posts(self):
-        config = TrainingConfig(epochs=3, lr=0.1).in_steps(posts=1000, per_batch=64)
-        assert config.steps == 47 and config.epochs is None, "3 * 1000 / 64, rounded up"
-
 
 class TestErrors:
     def test_a_loss_that_is_not_finite(self, tiny, tmp_path):
@@ -189,16 +158,3 @@ class TestErrors:
         assert all(torch.isfinite(tensor).all() for tensor in state["trained"].values())
         assert state["history"][-1]["step"] == 10
         assert not (tmp_path / "training.json").exists()
-
-    def test_an_encoder_that_is_not_finite_ends_the_training(self, tiny, tmp_path):
-        steps = []
-
-        def loss(embeddings, labels):
-            steps.append(1)
-            value = embeddings.square().sum()
-            return value + (0.0 * value).sqrt() if len(steps) == 20 else value  # an infinite slope
-
-        with pytest.raises(ValueError, match="the vector of sample .* is not finite"):
-            tiny.train(tmp_path, loss=loss)
-        state = load_state(tmp_path / "last.pt", "v1")
-        assert state["history"][-1]["step"] == 10

@@ -12,7 +12,7 @@ FAULT_AT        the name of the moment, and which time it comes: "os.mkdir token
 FAULT_DO        the number of a signal, or "full" for a full disk
 FAULT_TARGETS   who gets the signal: "parent", the process of the command; "all", the kernel, too
 FAULT_PARENT    the process id of the command; the first process sets it
-FAULT_BYTES     no file can become larger, as if the disk were full; may be empty
+FAULT_BYTES     no file can become larger, as if the disk were full; 0 for no limit
 ==============  ===================================================================================
 """
 
@@ -29,23 +29,17 @@ RANDOM_NAME = re.compile(r"[0-9a-f]{12,}|\d{5,}")  # a fingerprint or a process 
 
 
 class Faults:
-    """An audit hook that logs moments and makes one fault.
+    """An audit hook that logs moments and makes the fault of the environment."""
 
-    Parameters
-    ----------
-    folder, log, at, do, targets : the environment variables of this module
-    parent : process id of the command, by default this one
-    """
-
-    def __init__(self, folder, log, at="", do="", targets="all", parent=None):
-        self.folder = os.path.abspath(folder) + os.sep
-        self.log = log
-        self.marker = f"{log}.made"  # exists once the fault was made
-        self.at, _, number = at.rpartition(" ")
+    def __init__(self):
+        self.folder = os.path.abspath(os.environ["FAULT_FOLDER"]) + os.sep
+        self.log = os.environ["FAULT_LOG"]
+        self.marker = f"{self.log}.made"  # exists once the fault was made
+        self.at, _, number = os.environ["FAULT_AT"].rpartition(" ")
         self.number = int(number or 0)
-        self.do = do
-        self.targets = targets
-        self.parent = parent or os.getpid()
+        self.do = os.environ["FAULT_DO"]
+        self.targets = os.environ["FAULT_TARGETS"]
+        self.parent = int(os.environ["FAULT_PARENT"])
 
     def __call__(self, event, arguments):
         moment = self.moment_of(event, arguments)
@@ -101,7 +95,6 @@ class Faults:
         return os.path.exists(self.marker)
 
     def fail(self):
-        """Make the fault."""
         if self.do == "full":
             raise disk_is_full()
         os.kill(self.parent, int(self.do))
@@ -110,23 +103,19 @@ class Faults:
 
 
 def disk_is_full():
-    """Return the error that the system raises."""
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def install():
+    """Make the fault of the environment in this process."""
+    os.environ.setdefault("FAULT_PARENT", str(os.getpid()))
+    max_bytes = int(os.environ["FAULT_BYTES"])
+    if max_bytes:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
+    sys.addaudithook(Faults())
 
 
 if "FAULT_FOLDER" in os.environ:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so begins what a shell runs behind
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ.setdefault("FAULT_PARENT", str(os.getpid()))
-    if os.environ.get("FAULT_BYTES"):
-        resource.setrlimit(resource.RLIMIT_FSIZE, 2 * (int(os.environ["FAULT_BYTES"]),))
-    sys.addaudithook(
-        Faults(
-            os.environ["FAULT_FOLDER"],
-            os.environ["FAULT_LOG"],
-            os.environ.get("FAULT_AT", ""),
-            os.environ.get("FAULT_DO", ""),
-            os.environ.get("FAULT_TARGETS", "all"),
-            int(os.environ["FAULT_PARENT"]),
-        )
-    )
+    install()

@@ -18,7 +18,7 @@ from ..core.artifacts import folder_lock
 from ..core.files import check_readable
 from ..core.messages import unescape_formula
 from ..corpus.posts_table import open_database
-from ..corpus.shared_texts import pairs_with_same_texts
+from ..corpus.same_texts import pairs_with_same_texts
 from ..sources.csv_and_json_lines import csv_rows
 from ..tokens.batch import Samples
 from .reading import FEWER_QUERIES, FULL_GALLERY, QUERIES, OwnPosts

@@ -15,7 +15,7 @@ from ..core.artifacts import folder_lock, is_current, note, verify_checksum
 from ..core.paths import Run
 from ..corpus.collection import CollectConfig, collect, parts_folder
 from ..corpus.posts_table import open_database
-from ..corpus.shared_texts import write_texts
+from ..corpus.same_texts import write_texts
 from ..evaluation.scores import reference_targets
 from ..sources.table import author_names, column_names, listed_names
 from ..tokens.batch import Samples
@@ -100,7 +100,7 @@ class OwnPosts:
         numbers of rows, posts and accounts that were read, dropped and kept.
     texts_path : Path
         the file of who posted which texts, copies included, see
-        :mod:`helpers.corpus.shared_texts`.
+        :mod:`helpers.corpus.same_texts`.
     set_aside : DataFrame
         the accounts of the file that are not compared, and why, see
         :mod:`helpers.accounts.unjudged`.

@@ -36,7 +36,7 @@ from ..cleaning.authors import (
     same_author,
 )
 from ..cleaning.text import is_bot
-from ..corpus.shared_texts import authors_of_texts
+from ..corpus.same_texts import authors_of_texts
 from ..sources.table import author_names
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore, with_tokens
@@ -434,7 +434,7 @@ def accounts_without_posts(
     location, column
         of the file, as :func:`helpers.sources.table.author_names` takes them
     texts_path : Path
-        the file of who posted which texts, see :mod:`helpers.corpus.shared_texts`
+        the file of who posted which texts, see :mod:`helpers.corpus.same_texts`
     kept : collection of str
         the accounts of which a post is kept
     pseudonymise : bool

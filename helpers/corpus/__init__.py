@@ -1,7 +1,7 @@
 """From the parts of a source to one posts table and its data card.
 
 Posts are collected; names are masked, copies dropped and signatures cut (``merge.py``, whose SQL is
-``steps.sql``); then posts can be selected and joined into documents. Every dropped row is counted
+``merge.sql``); then posts can be selected and joined into documents. Every dropped row is counted
 by its reason. No module here uses splits, tokens or models.
 """
 

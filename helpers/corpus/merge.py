@@ -1,6 +1,6 @@
 """Merge of the parts of a corpus into one sorted posts table: copies are dropped, signatures cut.
 
-The steps are SQL, see ``steps.sql``. Their rows lie in tables of one database, which uses the disk
+The steps are SQL, see ``merge.sql``. Their rows lie in tables of one database, which uses the disk
 beyond its memory.
 
 *Copies* have the same normal text: lower case, each run of white space replaced by one blank. Of
@@ -47,7 +47,7 @@ MAX_MISSED = 0.005  # most similar pairs, as a share, that may have no band in c
 MULTIPLIERS = np.random.default_rng(0).integers(0, 2**63, PERMUTATIONS, np.uint64) * 2 + 1
 
 SHOWN = pa.schema([("author", pa.string()), ("shown", pa.string())])
-STEPS_FILE = Path(__file__).with_name("steps.sql")
+STEPS_FILE = Path(__file__).with_name("merge.sql")
 PIECES = re.split(r"^-- \[(\w+)\].*$", STEPS_FILE.read_text(encoding="utf-8"), flags=re.M)
 SQL = dict(zip(PIECES[1::2], PIECES[2::2], strict=True))  # name of a step -> its SQL
 

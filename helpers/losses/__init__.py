@@ -13,7 +13,7 @@ Losses scale embeddings to unit length, except with the distance "raw".
 A loss without parameters depends only on which labels are equal, not on their values, and, unless
 it is ``paired``, not on the order of the samples. Where a batch has nothing to learn from, such as
 samples of a single author, the loss and its gradient are 0. No tensor is larger than B x B. The
-losses in ``class_weights`` differ in both: they depend on the values of the labels, and have
+losses in ``classification`` differ in both: they depend on the values of the labels, and have
 tensors of B or D times the number of authors.
 """
 
@@ -27,7 +27,7 @@ from torch import Tensor
 
 from ..core.parameters import Config
 from ..core.rooms import front_door
-from . import class_weights, pairwise
+from . import classification, pairwise
 from .arr import ARR
 
 LOSSES = {
@@ -37,8 +37,8 @@ LOSSES = {
     "supcon": pairwise.supervised_contrastive,
     "contrastive": pairwise.contrastive,
     "modified_contrastive": pairwise.modified_contrastive,
-    "arcface": class_weights.ArcFace,
-    "mll": class_weights.SoftmaxCrossEntropy,
+    "arcface": classification.ArcFace,
+    "mll": classification.SoftmaxCrossEntropy,
 }
 
 # settings that reproduce a paper's released code, where the defaults differ from it

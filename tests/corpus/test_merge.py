@@ -17,7 +17,7 @@ from helpers.corpus.collection import PART
 from helpers.corpus.merge import NORMAL, MergeSettings, minhash, open_tables, run_step
 from helpers.corpus.posts_table import open_database
 
-MIN_WORDS = 8  # these are the constants of steps.sql
+MIN_WORDS = 8  # these are the constants of merge.sql
 SHINGLE = 3
 MAX_RUN_WORDS = 24
 MIN_POSTS = 3

@@ -10,7 +10,7 @@ from helpers.losses import LOSSES, RELEASED, LossConfig, make_loss
 from helpers.losses.pairwise import semihard_triplet
 from tests.factories import labelled_vectors, uneven_vectors
 
-# those with parameters are classes: tests/losses/test_class_weights.py
+# those with parameters are classes: tests/losses/test_classification.py
 NAMES = [name for name, loss in LOSSES.items() if not isclass(loss)]
 
 

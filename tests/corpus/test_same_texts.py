@@ -9,8 +9,8 @@ import duckdb
 import pandas as pd
 import pytest
 
-from helpers.corpus import shared_texts
-from helpers.corpus.shared_texts import MAX_TEXT_AUTHORS, MIN_SHARE, MIN_TEXT_CHARS, MIN_TEXTS
+from helpers.corpus import same_texts
+from helpers.corpus.same_texts import MAX_TEXT_AUTHORS, MIN_SHARE, MIN_TEXT_CHARS, MIN_TEXTS
 
 
 def words_of(text):
@@ -51,7 +51,7 @@ def written(tmp_path):
     def write(posts, name):
         pd.DataFrame(posts, columns=["author", "text"]).to_parquet(tmp_path / name)
         target = tmp_path / f"texts-{name}"
-        shared_texts.write_texts(duckdb.connect(), [tmp_path / name], target)
+        same_texts.write_texts(duckdb.connect(), [tmp_path / name], target)
         return target
 
     return write
@@ -62,14 +62,14 @@ def test_pairs_are_those_of_plain_python(written, seed):
     names = [f"author {number:02d}" for number in range(MAX_TEXT_AUTHORS + 5)]
     posts = drawn_posts(names, seed)
     path = written(posts, "a.parquet")
-    pairs = shared_texts.pairs_with_same_texts(duckdb.connect(), path)
+    pairs = same_texts.pairs_with_same_texts(duckdb.connect(), path)
     expected = expected_pairs(posts, combinations(names, 2))
     assert list(pairs.itertuples(index=False, name=None)) == expected and expected
-    assert set(shared_texts.authors_of_texts(path)) == set(names)
+    assert set(same_texts.authors_of_texts(path)) == set(names)
 
     other_posts = drawn_posts(names[:9], seed + 10)
     other = written(other_posts, "b.parquet")
-    pairs = shared_texts.pairs_with_same_texts(duckdb.connect(), path, other)
+    pairs = same_texts.pairs_with_same_texts(duckdb.connect(), path, other)
     joint = [("a" + name, text) for name, text in posts]
     joint += [("b" + name, text) for name, text in other_posts]
     sides = product(["a" + name for name in names], ["b" + name for name in names[:9]])
@@ -85,6 +85,6 @@ def test_texts_with_some_words_more_are_the_same(written):
     rows = [("a", text) for text in texts] + [("b", f"Hello. {text}") for text in texts[:20]]
     rows += [("b", f"{text}, EDIT: typo") for text in texts[20:]]
     rows += [("c", " ".join(draw.choices(words, k=30))) for _ in range(40)]
-    pairs = shared_texts.pairs_with_same_texts(duckdb.connect(), written(rows, "a.parquet"))
+    pairs = same_texts.pairs_with_same_texts(duckdb.connect(), written(rows, "a.parquet"))
     assert pairs[["account_a", "account_b"]].to_numpy().tolist() == [["a", "b"]]
     assert pairs.texts[0] >= 30

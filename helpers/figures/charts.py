@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import plotly.express as px
 import plotly.graph_objects as go
-from sklearn.metrics import roc_auc_score
 
 from ..core.messages import escape_html
 from ..core.names import label
@@ -402,6 +401,8 @@ def matrices(values: dict[str, np.ndarray], names: list[str], authors: np.ndarra
     authors : (N,)
         author of each text; at least one pair must have the same author, and one different ones
     """
+    from sklearn.metrics import roc_auc_score  # here, as it takes most of a second
+
     authors = np.asarray(authors)
     is_same = authors[:, None] == authors
     is_pair = ~np.eye(len(names), dtype=bool)

@@ -231,7 +231,7 @@ def numbers(answer: Answer) -> dict:
         "supported_by": answer.gallery.use.accounts,
         "counts": {state: int(counts.get(state, 0)) for state in STATES},
         "lowest_linked": float(linked.min()) if len(linked) else None,
-        "next": float(unlinked.max()) if len(unlinked) else None,
+        "next": unlinked.nlargest(1).tolist(),
         "likeliest": float(judged.max()) if len(judged) else None,
         "expected_wrong": float((1 - linked).sum()),
         "asked_accounts": len(answer.queries),

@@ -30,7 +30,7 @@ from ..tokens import tokenizer as tokenizers
 from ..tokens.batch import training_windows
 from ..tokens.samplers import Sampler, make_sampler, sampler_config
 from ..tokens.store import TokenStore
-from .loop import BEST, SUMMARY, TrainingConfig
+from .loop import BEST, STATE, SUMMARY, TrainingConfig
 from .loop import train as train_encoder
 
 VERSION = 4  # raised when the same settings give other weights
@@ -160,6 +160,7 @@ def run_experiment(
             encoder.to(process.device)
             _set_first_weights(encoder, experiment, train, start)
             _train(encoder, loss, experiment, folder, fingerprint, train, ranked)
+        (folder / STATE).unlink(missing_ok=True)  # also where a kill has left it
         note(folder)
         return _opened(encoder, experiment, folder)
 

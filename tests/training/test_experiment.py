@@ -52,6 +52,10 @@ def test_a_model_comes_back_as_it_was(store, tmp_path):
     assert loaded.experiment == trained.experiment and loaded.fingerprint == trained.fingerprint
     assert trained.history.MRR.max() == trained.summary["best_dev_MRR"] > 0.1
     assert trained.about["experiment"] == loaded.about["experiment"]
+    state = tmp_path / "m" / "last.pt"
+    state.touch()  # what a kill leaves that comes right before it is deleted
+    run(store, tmp_path, "m")
+    assert not state.exists()
 
 
 def test_two_trainings_of_one_model_at_once_are_one(store, tmp_path):

@@ -8,9 +8,17 @@ import pytest
 
 from helpers.core.paths import Run
 from helpers.core.results import read_results
+from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation.detection import PAPER
 from helpers.evaluation.linking import LinkingConfig, linking_metrics, linking_trials, score_linking
-from helpers.evaluation.models import Member, Model, as_model, fit_weights, with_as_norm
+from helpers.evaluation.models import (
+    GalleryTfidf,
+    Member,
+    Model,
+    as_model,
+    fit_weights,
+    with_as_norm,
+)
 from helpers.evaluation.ranking import evaluate_ranking, ranking_differences, ranking_trials
 from helpers.evaluation.systems import (
     Network,
@@ -20,6 +28,7 @@ from helpers.evaluation.systems import (
     link_systems,
     rank_systems,
 )
+from helpers.tokens.tokenizer import Bytes
 from helpers.training.experiment import Experiment
 from tests.factories import HabitCounts
 
@@ -68,6 +77,10 @@ def test_systems_score_as_their_parts_and_are_named_after_them(trials):
         matrix(counting.normed("AS cohort", cohort), trials),
         as_model(by_cohort).score_matrix(trials.queries, trials.targets),
     )
+    tfidf = System.counting("tfidf_subword", TfidfEncoder("tfidf_subword", Bytes()))
+    encoders = [tfidf.normed(norm).scorer.encoder for norm in ("s-norm", "AS-norm")]
+    assert isinstance(encoders[0], GalleryTfidf) and encoders[0] is encoders[1]
+    assert tfidf.normed("AS cohort", cohort).scorer.encoder is tfidf.scorer.encoder
     members = {"lsa": counting.scorer, "stream": stream.scorer}
     fused = stream.sum_of([counting, stream], "Stream+LSA", trials)
     assert fused.shares == fit_weights(members, trials).shares

@@ -8,6 +8,7 @@ evaluates a list of systems and records the results of each.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -368,8 +369,8 @@ def compare_links(
             sides = [of_system, trainings[base]]
             parts = [[scored[system.model] for system in side] for side in sides]
             table = linking_metrics(parts[0], costs, seed, base=parts[1])
-            # those without a seed in their identifiers, where there are such
-            pair = [min(side, key=lambda system: len(system.model)) for side in sides]
+            # the first in the alphabet has no seed in its identifier, where there is such a one
+            pair = [min(side, key=attrgetter("model")) for side in sides]
             about = {"protocol": "linking", "seed": None, **measured}
             rows.append(_record_difference(files, *pair, table, **about))
     return pd.DataFrame(rows)

@@ -219,11 +219,12 @@ def rank_systems(
     trials: Trials,
     max_tokens: int = 32,
     seed: int = 0,
+    protocol: str = "ranking",
 ) -> dict[str, pd.Series]:
     """Rank the accounts of a split by each system, and record the metrics.
 
-    Where accounts come from several communities, each is ranked a second time, among those of its
-    own community.
+    Under the protocol "ranking", where accounts come from several communities, each is ranked a
+    second time, among those of its own community.
 
     Parameters
     ----------
@@ -233,6 +234,7 @@ def rank_systems(
     trials : its trials, see :func:`helpers.evaluation.ranking.ranking_trials`
     max_tokens : tokens read of each post
     seed : seed of the bootstrap
+    protocol : the name under which the metrics are recorded
 
     Returns
     -------
@@ -250,8 +252,8 @@ def rank_systems(
     ranks = {}
     for system in systems:
         table, ranks[system.model] = evaluate_ranking(system.scorer, trials, max_tokens, seed)
-        system.record(files, table, protocol="ranking", targets=len(trials.targets), **measured)
-        if len(communities) > 1:
+        system.record(files, table, protocol=protocol, targets=len(trials.targets), **measured)
+        if protocol == "ranking" and len(communities) > 1:
             table, _ = evaluate_ranking(system.scorer, communities, max_tokens, seed)
             system.record(files, table, protocol="ranking within communities", **measured)
     return ranks

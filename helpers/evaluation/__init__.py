@@ -32,8 +32,6 @@ __getattr__, __dir__ = front_door(
             "Model",
             "as_model",
             "fit_weights",
-            "with_as_norm",
-            "with_s_norm",
         ],
         ".ranking": [
             "compare_rankings",

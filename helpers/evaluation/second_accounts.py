@@ -6,19 +6,23 @@ may be the answer. What an account says of its neighbours in the list may be kno
 :func:`helpers.evaluation.scores.neighbour_norm`; who is whose second account may not.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import comb
 
+from ..core.paths import Run
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from .bootstrap import resampled_metrics
 from .matching import mutual_best
 from .models import Model, Scorer, as_model
 from .scores import best_ranks, fuse, neighbour_norm
+from .systems import System
 
 RECALL_AT = (1, 8)  # R@k is the share of queries with a rank of at most k
 BEST_PAIRS = 50  # P@50 is the share of true pairs among so many mutual pairs
@@ -211,6 +215,37 @@ def second_account_metrics(
     bases = [] if base is None else [base]
     measure = partial(_metrics, accounts)
     return resampled_metrics(METRICS, accounts.person, measure, [scores], bases, seed, resamples)
+
+
+def record_second_accounts(
+    files: Run,
+    systems: Sequence[System],
+    gains: Sequence[tuple[System, System]],
+    scores: dict[str, np.ndarray],
+    accounts: AccountList,
+    seed: int = 0,
+    **measured: Any,
+) -> None:
+    """Record how well systems find second accounts, and what some gain over others.
+
+    Parameters
+    ----------
+    files : the run
+    systems : the systems
+    gains : pairs of systems, of which the second one is subtracted
+    scores : (N, N) of each system by its ``model``, see :func:`score_list`
+    accounts : the N accounts
+    seed : seed of the bootstrap
+    **measured : fields of the results: ``protocol``, ``split``, ``sample_size`` ...
+    """
+    measured |= {"targets": len(accounts), "queries": accounts.same.any(1).sum()}
+    for system in systems:
+        table = second_account_metrics(scores[system.model], accounts, seed=seed)
+        system.record(files, table, **measured)
+    for system, base in gains:
+        sides = scores[system.model], accounts, scores[base.model]
+        table = second_account_metrics(*sides, seed)
+        system.record(files, table, base=base.model, **measured)
 
 
 def mutual_pairs(scores: np.ndarray, accounts: AccountList) -> np.ndarray:

@@ -20,6 +20,7 @@ __getattr__, __dir__ = front_door(
             "INTERVAL",
             "KEY",
             "format_interval",
+            "names_of_models",
             "read_results",
             "record",
             "wide_results",

@@ -23,14 +23,13 @@ __getattr__, __dir__ = front_door(
             "linking_trials",
             "score_linking",
         ],
-        ".lists": ["WAYS", "match_drawn_lists", "name_of_way", "record_lists"],
+        ".lists": ["match_drawn_lists", "match_systems", "name_of_way", "record_lists"],
         ".matching": ["draw_lists", "fit_match"],
         ".models": [
             "Embeddings",
             "GalleryTfidf",
             "Member",
             "Model",
-            "as_model",
             "fit_weights",
         ],
         ".ranking": [

@@ -5,7 +5,9 @@ what a query knows of the others, see WAYS. All read the same scores, of lists w
 that are drawn from known accounts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ from .bootstrap import resampled_metrics
 from .calibration import cllr, min_cllr
 from .matching import MatchConfig, draw_lists, estimate_overlap, mutual_best, sinkhorn
 from .scores import best_ranks, neighbour_statistics, s_norm
+from .systems import System
 
 PRECISIONS = {"A@P90": 0.9, "A@P99": 0.99}
 METRICS = ("MRR", "R@1", *PRECISIONS)
@@ -149,8 +152,37 @@ class DrawnLists:
         return row
 
 
+def match_systems(
+    files: Run,
+    systems: Sequence[System],
+    scores: dict[str, np.ndarray],
+    lines: dict[str, MatchConfig],
+    seed: int = 0,
+    **measured: Any,
+) -> None:
+    """Answer the queries of closed lists, where everybody has a partner, and record the metrics.
+
+    A system answers in all WAYS; one that has no line only ALONE.
+
+    Parameters
+    ----------
+    files : the run
+    systems : the systems
+    scores : (N, N) of each system by its ``model``, partners on the diagonal
+    lines : line of the log-weights, by ``model``
+    seed : seed of the lists and of the bootstrap
+    **measured : fields of the results, see :func:`record_lists`
+    """
+    for system in systems:
+        line = lines.get(system.model)
+        ways = WAYS if line else (ALONE,)
+        # a slope of 0 costs no rounds, and nobody reads what it gives
+        found = match_drawn_lists(scores[system.model], line or MatchConfig(0, 0), 1.0, seed=seed)
+        record_lists(files, found, system.label, MATCHED, ways, seed=seed, **measured)
+
+
 def record_lists(
-    files: Run, lists: DrawnLists, system: str, protocol: str, ways: tuple = WAYS, **about: object
+    files: Run, lists: DrawnLists, system: str, protocol: str, ways: tuple = WAYS, **about: Any
 ) -> None:
     """Record the metrics of ways to answer, each as a system of its own, and their differences.
 

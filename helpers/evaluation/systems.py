@@ -11,6 +11,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..core import results
@@ -20,7 +21,7 @@ from ..encoders.base import Encoder
 from ..tokens.batch import Samples
 from .detection import DetectionCosts
 from .linking import linking_metrics, score_linking
-from .models import Member, Model, fit_weights, fitted_on_gallery
+from .models import Member, Model, as_model, fit_weights, fitted_on_gallery
 from .ranking import compare_rankings, evaluate_ranking, trials_by_community
 from .trials import Trials
 
@@ -115,6 +116,16 @@ class System:
             make = partial(fitted_on_gallery, encoder)
             encoder = self.scorer.embeddings.once(("on gallery",), make)
         return replace(self.scorer, encoder=encoder, normaliser=normaliser, cohort=cohort)
+
+    def score_matrix(self, queries: Samples, targets: Samples, max_tokens: int = 32) -> np.ndarray:
+        """Return the scores (Q, T) of Q queries with T targets, see :class:`Model`.
+
+        Parameters
+        ----------
+        queries, targets : Q and T samples
+        max_tokens : tokens read of each post
+        """
+        return as_model(self.scorer).score_matrix(queries, targets, max_tokens)
 
     def record(self, files: Run, table: pd.DataFrame, **measured: Any) -> None:
         """Record metrics of the system, see :func:`helpers.core.results.record`.

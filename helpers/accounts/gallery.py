@@ -478,7 +478,7 @@ class AccountGallery:
             )
         if np.array_equal(columns, np.arange(len(self))):
             return self.targets  # their vectors are there
-        return self.targets[columns]
+        return self.embeddings.some(self.targets, columns)
 
 
 def _names(names, queries):

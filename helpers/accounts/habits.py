@@ -153,6 +153,9 @@ def _are_outsiders(gallery, queries):
 
 def _rows_of_halves(gallery, samples, name):
     """Return the rows of older and of newer posts by a member, phrases left out."""
+    whole, rows = gallery.embeddings.whole(samples)
+    if rows is not None and whole is gallery.targets:
+        return tuple(half[rows] for half in _rows_of_halves(gallery, whole, name))
     member = Member(name, gallery.encoder.encoders[name], embeddings=gallery.embeddings)
     encoder = member.gallery(gallery.targets, MAX_TOKENS).encoder
     make = partial(cut_in_half, _without_phrases(gallery, samples))
@@ -183,12 +186,17 @@ def in_common_words(gallery, samples: Samples) -> Samples:
     samples : Samples
         N samples
     """
+    key = ("in common words", gallery.targets, samples)
+    whole, rows = gallery.embeddings.whole(samples)
+    if rows is not None and whole is gallery.targets:
+        of_targets = in_common_words(gallery, whole)
+        return gallery.embeddings.once(key, partial(gallery.embeddings.some, of_targets, rows))
     plain = _plain(gallery, samples)
     is_rare = gallery.embeddings.once(
         ("rare habits", gallery.targets), partial(_rare_habits, gallery)
     )
     make = partial(without_habits, plain, is_rare)
-    return gallery.embeddings.once(("in common words", gallery.targets, samples), make)
+    return gallery.embeddings.once(key, make)
 
 
 def _plain(gallery, samples):

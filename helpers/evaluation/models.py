@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import special
@@ -36,6 +37,28 @@ class Embeddings:
 
     def __init__(self):
         self._kept = {}
+        self._wholes = WeakKeyDictionary()
+
+    def some(self, samples: Samples, rows: np.ndarray) -> Samples:
+        """Return some of the samples, which are not embedded where all samples have been.
+
+        Parameters
+        ----------
+        samples : N samples
+        rows : numbers of samples
+        """
+        chosen = samples[rows]
+        self._wholes[chosen] = samples, rows
+        return chosen
+
+    def whole(self, samples: Samples) -> tuple[Samples, np.ndarray | None]:
+        """Return the arguments of :meth:`some` that made the samples; else the samples and None.
+
+        Parameters
+        ----------
+        samples : N samples
+        """
+        return self._wholes.get(samples, (samples, None))
 
     def of(
         self, encoder: Encoder, samples: Samples, max_tokens: int, progress: bool = False
@@ -53,6 +76,10 @@ class Embeddings:
         -------
         (N, D) rows, as :func:`helpers.evaluation.scores.as_rows` makes them
         """
+        whole, rows = self.whole(samples)
+        key_of_whole = ("rows", encoder, whole, max_tokens)
+        if whole is not samples and key_of_whole in self._kept:
+            return self._kept[key_of_whole][rows]
         key = ("rows", encoder, samples, max_tokens)
         return self.once(
             key, lambda: as_rows(embed(encoder, samples, max_tokens, progress=progress))

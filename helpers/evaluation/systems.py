@@ -108,7 +108,14 @@ class System:
         Parameters
         ----------
         norm, cohort : arguments of :meth:`normed`
+
+        Raises
+        ------
+        ValueError
+            If the system is a sum, whose members are normalised when it is made.
         """
+        if isinstance(self.scorer, Model):
+            raise ValueError(f"{self.label} is a sum: its members are normalised by sum_of")
         normaliser, _ = NORMS[norm]
         encoder = self.scorer.encoder
         if cohort is None:

@@ -148,8 +148,9 @@ def test_links_are_recorded_and_trainings_of_one_system_averaged(files, make_sto
 def test_verified_pairs_are_recorded_once_a_training_and_subtracted(files, make_store):
     """Two trainings have one name; each keeps its pairs, its rows and its fields."""
     store = make_store([6] * 10, topics=4, habits=True)
-    listed = pd.DataFrame(combinations(range(60), 2), columns=["first", "second"])[::5]
-    pairs = dict.fromkeys(["dev", "test"], listed.assign(same_topic=listed["first"] % 2 == 0))
+    listed = pd.DataFrame(combinations(range(60), 2), columns=["first", "second"])
+    listed["same_topic"] = listed["first"] % 2 == 0
+    pairs = {"dev": listed[1::5], "test": listed[::5]}
     documents = SimpleNamespace(stores=dict.fromkeys(pairs, store), raw=None)
     counting = System.named("lsa", HabitCounts(hours=True), seed=1)
     systems = [counting, *(System.named("net", HabitCounts(), seed=seed) for seed in (1, 2))]
@@ -166,12 +167,12 @@ def test_verified_pairs_are_recorded_once_a_training_and_subtracted(files, make_
         assert scored[system]["test"].score.tolist() == direct["test"].score.tolist()
         ends = rows.loc[system.model, system.training["seed"]]
         assert ends.low[table.index].equals(table.low.rename_axis("metric"))
-        assert set(ends.queries) == {len(listed)} and set(ends.label) == {system.label}
+        assert set(ends.queries) == {354} and set(ends.label) == {system.label}
     gains = compare_verified(files, [(systems[2], counting)], scored, **rule, **measured)
     sides = [scored[system]["test"] for system in (systems[2], counting)]
     expected = verification_metrics(*sides, **rule)
     assert gains.iloc[0][["value", "low", "high"]].tolist() == expected.iloc[0].tolist()
     row = read_results(files).query("base == 'lsa' and metric == 'hardest_AUC_difference'").iloc[0]
-    assert (row.model, row.seed, row.queries) == ("net", 2, len(listed))
+    assert (row.model, row.seed, row.queries) == ("net", 2, 354)
     assert row.low == expected.low["hardest_AUC_difference"]
     assert (gains.label[0], gains.base[0]) == ("net", "LSA-WCCN")

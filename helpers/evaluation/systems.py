@@ -19,11 +19,13 @@ from ..core.names import label, name_of, short_name
 from ..core.paths import Run
 from ..encoders.base import Encoder
 from ..tokens.batch import Samples
+from ..tokens.document_sets import Documents
 from .detection import DetectionCosts
 from .linking import linking_metrics, score_linking
-from .models import Member, Model, as_model, fit_weights, fitted_on_gallery
+from .models import Member, Model, Scorer, as_model, fit_weights, fitted_on_gallery
 from .ranking import compare_rankings, evaluate_ranking, trials_by_community
 from .trials import Trials
+from .verification import evaluate_documents, verification_metrics
 
 # norm of a counting system -> its normaliser, and the end of the system's identifier
 NORMS = {
@@ -64,7 +66,7 @@ class System:
     member: str
     model: str
     label: str
-    scorer: Member | Model
+    scorer: Scorer
     norm: str = ""
     training: dict = field(default_factory=dict)
 
@@ -72,6 +74,19 @@ class System:
     def shares(self) -> dict[str, float]:
         """Share of each member of a weighted sum, see :class:`Model`; {} for any other system."""
         return getattr(self.scorer, "shares", {})
+
+    @classmethod
+    def named(cls, name: str, scorer: Scorer, **training: Any) -> "System":
+        """Return a system whose results have its own name.
+
+        Parameters
+        ----------
+        name : its name, or its identifier in ``names.csv``
+        scorer : the encoder or model that scores pairs
+        **training : fields of its results that describe a training, see
+            :attr:`helpers.training.experiment.Trained.about`
+        """
+        return cls(name, name, label(name), scorer, training=training)
 
     @classmethod
     def counting(cls, kind: str, encoder: Encoder) -> "System":
@@ -82,7 +97,7 @@ class System:
         kind : its name in :data:`helpers.encoders.baselines.BASELINES`
         encoder : the fitted encoder
         """
-        return cls(kind, kind, label(kind), Member(kind, encoder))
+        return cls.named(kind, Member(kind, encoder))
 
     def normed(self, norm: str, cohort: Samples | None = None) -> "System":
         """Return the system with normalised scores.
@@ -393,4 +408,78 @@ def compare_links(
             pair = [min(side, key=attrgetter("model")) for side in sides]
             about = {"protocol": "linking", "seed": None, **measured}
             rows.append(_record_difference(files, *pair, table, **about))
+    return pd.DataFrame(rows)
+
+
+def verify_systems(
+    files: Run,
+    systems: Sequence[System],
+    documents: Documents,
+    pairs: dict[str, pd.DataFrame],
+    max_tokens: int = 32,
+    definition: str = "pan21",
+    seed: int = 0,
+    decision: str = "calibrated",
+    **measured: Any,
+) -> dict[System, dict[str, pd.DataFrame]]:
+    """Judge pairs of documents by each system, and record the metrics of the test pairs.
+
+    Parameters
+    ----------
+    files : the run
+    systems : the systems
+    documents : documents with the splits "dev" and "test"
+    pairs : pairs of both splits, see :func:`helpers.evaluation.document_pairs.make_pairs`
+    max_tokens : tokens read of each document
+    definition : "pan21" or "pan20", see :func:`helpers.evaluation.verification.pan_metrics`
+    seed : seed of the bootstrap
+    decision : see :func:`helpers.evaluation.verification.evaluate_documents`
+    **measured : fields of the results: ``protocol``, ``split``, ``data``
+
+    Returns
+    -------
+    The pairs of "dev" and of "test" with the scores of each system, see
+    :func:`helpers.evaluation.verification.evaluate_documents`.
+    """
+    rule = {"definition": definition, "decision": decision, "seed": seed}
+    scored = {}
+    for system in systems:
+        table, scored[system] = evaluate_documents(
+            system.scorer, documents, pairs, max_tokens, **rule
+        )
+        system.record(files, table, queries=len(pairs["test"]), **measured)
+    return scored
+
+
+def compare_verified(
+    files: Run,
+    pairs: Sequence[tuple[System, System]],
+    scored: dict[System, dict[str, pd.DataFrame]],
+    definition: str = "pan21",
+    seed: int = 0,
+    **measured: Any,
+) -> pd.DataFrame:
+    """Subtract the metrics of other systems from those of systems, on the same test pairs.
+
+    The differences are recorded.
+
+    Parameters
+    ----------
+    files : the run
+    pairs : systems, each with the one that is subtracted
+    scored : result of :func:`verify_systems`
+    definition : "pan21" or "pan20", see :func:`helpers.evaluation.verification.pan_metrics`
+    seed : seed of the bootstrap
+    **measured : fields of the results: ``protocol``, ``split``, ``data``
+
+    Returns
+    -------
+    A row per pair: ``model``, ``label``, ``base`` (the label of the other system) and ``split``,
+    with ``value, low, high`` of the difference in AUC.
+    """
+    rows = []
+    for system, base in pairs:
+        test = scored[system]["test"]
+        table = verification_metrics(test, scored[base]["test"], definition, seed)
+        rows.append(_record_difference(files, system, base, table, queries=len(test), **measured))
     return pd.DataFrame(rows)

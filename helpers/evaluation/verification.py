@@ -13,7 +13,7 @@ precise_float=True)`` reads both.
 """
 
 import json
-from collections.abc import Callable
+import time
 from functools import partial
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -138,43 +138,6 @@ def best_thresholds(surface: pd.DataFrame) -> tuple[float, float]:
     return tuple(ranked[["lower", "upper"]].iloc[0])
 
 
-def fit_decision(
-    similarities: np.ndarray,
-    same: np.ndarray,
-    definition: str = "pan21",
-    kind: Literal["calibrated", "shift"] = "calibrated",
-) -> tuple[Callable[[np.ndarray], np.ndarray], tuple[float, float]]:
-    """Fit the decision on dev pairs: a map from similarities to scores, then its best thresholds.
-
-    Parameters
-    ----------
-    similarities : (N,)
-        similarity of each dev pair.
-    same : (N,) bool
-        whether a pair is of one author.
-    definition : str
-        "pan21" or "pan20", see :func:`pan_metrics`.
-    kind : str
-        "calibrated": a logistic map, fitted on dev pairs, both kinds of which weigh as much; scores
-        rise with the similarity if pairs of one author are closer on dev. "shift", as in PAN's
-        naive baseline: scores are cosines of character 4-grams.
-
-    Returns
-    -------
-    A function from similarities (N,) of any pairs to final scores, and both thresholds.
-    """
-    fitted = None
-    if kind == "calibrated":
-        fitted = fit_calibration(similarities, same, prior=0.5)
-    surface = threshold_surface(to_scores(fitted, similarities), same, definition)
-    thresholds = best_thresholds(surface)
-    return partial(_decide, fitted, thresholds), thresholds
-
-
-def _decide(fitted, thresholds, similarities):
-    return apply_thresholds(to_scores(fitted, similarities), *thresholds)
-
-
 def to_scores(fitted: Calibration | None, similarities: np.ndarray) -> np.ndarray:
     """Return scores (N,) in [0, 1]: the probability that a pair is of one author, at prior 0.5.
 
@@ -190,69 +153,16 @@ def to_scores(fitted: Calibration | None, similarities: np.ndarray) -> np.ndarra
     return expit(fitted.llr(similarities))
 
 
-def evaluate_verification(
-    model: Scorer,
-    dev: Trials,
-    test: Trials,
-    max_tokens: int = 32,
-    definition: str = "pan21",
-    decision: str = "calibrated",
-    *,
-    same_topic: np.ndarray,
-    **drawn: int,
-) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-    """Fit the decision on dev pairs, then decide each test pair alone and compute PAN's metrics.
-
-    Parameters
-    ----------
-    model : the model that scores the trials
-    dev, test : trials of :func:`verification_trials`
-    max_tokens : tokens read of each post
-    definition : "pan21" or "pan20", see :func:`pan_metrics`
-    decision : "calibrated" or "shift", see :func:`fit_decision`
-    same_topic : (N,) bool, whether each of the N test pairs is on one topic
-    **drawn : ``seed`` and ``resamples`` of :func:`verification_metrics`
-
-    Returns
-    -------
-    The table of :func:`verification_metrics`, with ``n_unanswered`` and ``dev_overall``, which have
-    no interval; and the pairs of "dev" and "test", with columns ``first`` and ``second`` (numbers
-    of their authors), ``same``, ``similarity`` and ``score``, those of test also ``same_topic``.
-
-    Raises
-    ------
-    ValueError
-        If all pairs of dev or of test are of one kind.
-    """
-    scored = {}
-    for split, trials in (("dev", dev), ("test", test)):
-        first, second = trials.pairs.T
-        columns = {
-            "first": trials.queries.authors[first],
-            "second": trials.targets.authors[second],
-            "same": trials.same,
-            "similarity": trial_similarities(model, trials, max_tokens),
-        }
-        scored[split] = pd.DataFrame(columns)
-    decide, _ = fit_decision(scored["dev"].similarity, dev.same, definition, decision)
-    for pairs in scored.values():
-        pairs["score"] = decide(pairs.similarity)
-    scored["test"]["same_topic"] = same_topic
-    table = verification_metrics(scored["test"], definition=definition, **drawn)
-    on_dev = pan_metrics(scored["dev"].score, dev.same, definition)
-    unanswered = (scored["test"].score == 0.5).sum()
-    counts = metric_table({"n_unanswered": unanswered, "dev_overall": on_dev["overall"]})
-    return pd.concat([table, counts]), scored
-
-
 def evaluate_documents(
     model: Scorer,
     documents: Documents,
     pairs: dict[str, pd.DataFrame],
     max_tokens: int = 32,
-    **settings: object,
+    definition: str = "pan21",
+    decision: Literal["calibrated", "shift"] = "calibrated",
+    **drawn: int,
 ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-    """Evaluate a model on pairs of documents, see :func:`evaluate_verification`.
+    """Fit the decision on dev pairs, then decide each test pair alone and compute PAN's metrics.
 
     Parameters
     ----------
@@ -260,26 +170,69 @@ def evaluate_documents(
         (:func:`helpers.encoders.baselines.fit_on_documents`) reads these, whole
     documents : documents with the splits "dev" and "test"
     pairs : pairs of both splits, see :func:`helpers.evaluation.document_pairs.make_pairs`
-    max_tokens : tokens read of each document by all other models
-    **settings : ``definition``, ``decision``, ``seed`` and ``resamples``
+    max_tokens : tokens read of each document, or piece of one, by all other models
+    definition : "pan21" or "pan20", see :func:`pan_metrics`
+    decision : what makes a probability of a similarity. "calibrated": a logistic map, fitted on dev
+        pairs, both kinds of which weigh as much; it rises with the similarity if pairs of one
+        author are closer on dev. "shift", as in PAN's naive baseline: cosines are taken as they
+        are. The thresholds of the probability are the best ones of the dev pairs
+    **drawn : ``seed`` and ``resamples`` of :func:`verification_metrics`
 
     Returns
     -------
-    The tables of :func:`evaluate_verification`.
+    The table of :func:`verification_metrics`, with ``n_unanswered`` and ``dev_overall``, which have
+    no interval; and the pairs of "dev" and "test", with columns ``first`` and ``second`` (numbers
+    of their authors), ``same``, ``same_topic``, ``similarity``, ``probability``, ``score`` (0.5 for
+    no answer) and ``seconds`` (of computing a similarity, on average).
 
     Raises
     ------
     ValueError
-        Some members of the model read raw texts and others tokens.
+        All pairs of dev or of test are of one kind, or some members of the model read raw texts and
+        others tokens.
     """
     if _reads_raw_texts(model, documents):
         documents = documents.raw
         max_tokens = documents.longest
-    dev, test = [
-        verification_trials(documents.stores[split], pairs[split]) for split in ("dev", "test")
-    ]
-    same_topic = pairs["test"].same_topic.to_numpy()
-    return evaluate_verification(model, dev, test, max_tokens, same_topic=same_topic, **settings)
+    scored = {}
+    for split in ("dev", "test"):
+        trials = verification_trials(documents.stores[split], pairs[split])
+        scored[split] = _with_similarities(model, trials, max_tokens)
+        scored[split]["same_topic"] = pairs[split].same_topic.to_numpy()
+    dev = scored["dev"]
+    test = scored["test"]
+
+    fitted = None
+    if decision == "calibrated":
+        fitted = fit_calibration(dev.similarity, dev.same, prior=0.5)
+    for of_split in (dev, test):
+        of_split["probability"] = to_scores(fitted, of_split.similarity)
+    thresholds = best_thresholds(threshold_surface(dev.probability, dev.same, definition))
+    for of_split in (dev, test):
+        of_split["score"] = apply_thresholds(of_split.probability, *thresholds)
+
+    table = verification_metrics(test, definition=definition, **drawn)
+    on_dev = pan_metrics(dev.score, dev.same, definition)
+    unanswered = (test.score == 0.5).sum()
+    counts = metric_table({"n_unanswered": unanswered, "dev_overall": on_dev["overall"]})
+    return pd.concat([table, counts]), scored
+
+
+def _with_similarities(model, trials, max_tokens):
+    """Return the pairs of trials with their similarities, and the seconds that each took."""
+    began = time.perf_counter()
+    similarities = trial_similarities(model, trials, max_tokens)
+    seconds = time.perf_counter() - began
+    first, second = trials.pairs.T
+    return pd.DataFrame(
+        {
+            "first": trials.queries.authors[first],
+            "second": trials.targets.authors[second],
+            "same": trials.same,
+            "similarity": similarities,
+            "seconds": seconds / len(similarities),
+        }
+    )
 
 
 def _reads_raw_texts(model, documents):
@@ -306,7 +259,7 @@ def verification_metrics(
 
     Parameters
     ----------
-    pairs : test pairs of :func:`evaluate_verification`
+    pairs : test pairs of :func:`evaluate_documents`
     base : the same pairs, scored by another model; if given, what is returned is the difference to
         it, the authors resampled alike
     definition : "pan21" or "pan20", see :func:`pan_metrics`

@@ -71,8 +71,8 @@ class Documents:
     report : content of the ``split.json`` of a rule; empty for the splits of the run
     paths : split -> path of the table of its documents, with their texts
     tokenizer : the tokenizer that made the stores
-    stores : split -> token store in which each post is a document. Their topic list holds the
-        topics of "train" only; :meth:`topics` tells all
+    stores : split -> token store in which each post is a document, or samples of its pieces. Their
+        topic list holds the topics of "train" only; :meth:`topics` tells all
     raw : the same documents with stores of the bytes of their texts, if they have ``raw_texts``
     """
 
@@ -81,7 +81,7 @@ class Documents:
     report: dict
     paths: dict[str, Path]
     tokenizer: Tokenizer
-    stores: dict[str, TokenStore]
+    stores: dict[str, TokenStore | Samples]
     raw: "Documents | None" = None
 
     @cached_property
@@ -127,19 +127,21 @@ class Documents:
         stores = _encoded(self.paths, folder, encode, encoding, self.tokenizer.vocabulary)
         return replace(self, stores=stores)
 
-    def pieces(
-        self, split: str, size: int, unit: Literal["tokens", "characters"] = "tokens"
-    ) -> Samples:
-        """Cut the documents of a split into pieces; the pieces of one document become one sample.
+    def in_pieces(self, size: int, unit: Literal["tokens", "characters"] = "tokens") -> "Documents":
+        """Return the documents for testing in pieces; the pieces of one document are one sample.
 
         Parameters
         ----------
-        split : name of the split
         size : number of units in a piece; the last piece of a document has the rest
         unit : "tokens", see :func:`helpers.tokens.batch.chunk_documents`, or "characters", as in
-            the released code of tyo2021, which may cut words. For these all texts of the split are
+            the released code of tyo2021, which may cut words. For these all texts of a split are
             in memory at once
         """
+        cut = {split: self._pieces(split, size, unit) for split in self.stores if split != "train"}
+        return replace(self, stores=cut)
+
+    def _pieces(self, split, size, unit):
+        """Return a sample of pieces for each document of a split."""
         store = self.stores[split]
         if unit == "tokens":
             return chunk_documents(store, size)

@@ -1,5 +1,6 @@
 """Systems: the scores, names and recorded rows of a comparison, against its parts."""
 
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,9 +26,12 @@ from helpers.evaluation.systems import (
     System,
     compare_links,
     compare_ranks,
+    compare_verified,
     link_systems,
     rank_systems,
+    verify_systems,
 )
+from helpers.evaluation.verification import evaluate_documents, verification_metrics
 from helpers.tokens.tokenizer import Bytes
 from helpers.training.experiment import Experiment
 from tests.factories import HabitCounts
@@ -139,3 +143,36 @@ def test_links_are_recorded_and_trainings_of_one_system_averaged(files, make_sto
     assert gains.iloc[0][["value", "low", "high"]].tolist() == expected.tolist()
     row = read_results(files).query("base == 'lsa' and metric == 'EER_difference'").iloc[0]
     assert pd.isna(row.seed)
+
+
+def test_verified_pairs_are_recorded_once_a_training_and_subtracted(files, make_store):
+    """Two trainings have one name; each keeps its pairs, its rows and its fields."""
+    store = make_store([6] * 10, topics=4, habits=True)
+    listed = pd.DataFrame(combinations(range(60), 2), columns=["first", "second"])
+    listed["same_topic"] = listed["first"] % 2 == 0
+    pairs = {"dev": listed[1::5], "test": listed[::5]}
+    documents = SimpleNamespace(stores=dict.fromkeys(pairs, store), raw=None)
+    counting = System.named("lsa", HabitCounts(hours=True), seed=1)
+    systems = [counting, *(System.named("net", HabitCounts(), seed=seed) for seed in (1, 2))]
+    measured = {"protocol": "verification", "split": "test", "data": ""}
+    rule = {"definition": "pan20", "seed": 3}
+    scored = verify_systems(
+        files, systems, documents, pairs, 16, **rule, decision="shift", **measured
+    )
+    rows = read_results(files).set_index(["model", "seed", "metric"])
+    for system in systems:
+        table, direct = evaluate_documents(
+            system.scorer, documents, pairs, 16, decision="shift", **rule
+        )
+        assert scored[system]["test"].score.tolist() == direct["test"].score.tolist()
+        ends = rows.loc[system.model, system.training["seed"]]
+        assert ends.low[table.index].equals(table.low.rename_axis("metric"))
+        assert set(ends.queries) == {354} and set(ends.label) == {system.label}
+    gains = compare_verified(files, [(systems[2], counting)], scored, **rule, **measured)
+    sides = [scored[system]["test"] for system in (systems[2], counting)]
+    expected = verification_metrics(*sides, **rule)
+    assert gains.iloc[0][["value", "low", "high"]].tolist() == expected.iloc[0].tolist()
+    row = read_results(files).query("base == 'lsa' and metric == 'hardest_AUC_difference'").iloc[0]
+    assert (row.model, row.seed, row.queries) == ("net", 2, 354)
+    assert row.low == expected.low["hardest_AUC_difference"]
+    assert (gains.label[0], gains.base[0]) == ("net", "LSA-WCCN")

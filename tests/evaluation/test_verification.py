@@ -23,8 +23,6 @@ from helpers.evaluation.verification import (
     auc_by_comparison,
     best_thresholds,
     evaluate_documents,
-    evaluate_verification,
-    fit_decision,
     pan_metrics,
     threshold_surface,
     to_scores,
@@ -145,52 +143,60 @@ def test_each_similarity_is_that_of_its_documents_which_are_posts_of_a_store():
 
 
 @pytest.fixture
-def sides():
-    """A model, and trials of dev and test documents of 40 authors, whose two texts are alike."""
+def texts():
+    """A model, and dev and test documents of 40 authors, whose two texts are alike, and pairs."""
     authors = np.arange(80) % 40
     rows = unit_rows(40, 8)[authors] + 0.8 * unit_rows(80, 8, seed=1)
     model = LookUp((rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32))
-    documents = one_token_samples(authors)
-    trials = []
-    for first in (np.arange(20), np.arange(20, 40)):
+    pairs = {}
+    for split, first in (("dev", np.arange(20)), ("test", np.arange(20, 40))):
         second = 40 + np.concatenate([np.roll(first, 1), first])
-        pairs = pd.DataFrame({"first": np.tile(first, 2), "second": second})
-        trials.append(verification_trials(documents, pairs))
-    return model, *trials
+        topics = np.arange(40) % 2 == 0
+        columns = {"first": np.tile(first, 2), "second": second, "same_topic": topics}
+        pairs[split] = pd.DataFrame(columns)
+    stores = dict.fromkeys(pairs, one_token_samples(authors))
+    return model, SimpleNamespace(stores=stores, raw=None), pairs
 
 
-@pytest.mark.parametrize("definition, decision", [("pan21", "calibrated"), ("pan20", "shift")])
-def test_it_is_the_decision_of_dev_on_test(sides, definition, decision):
-    model, dev, test = sides
-    topics = np.arange(40) % 3 == 0
-    table, scored = evaluate_verification(
-        model, dev, test, definition=definition, decision=decision, same_topic=topics
-    )
-    decide, _ = fit_decision(trial_similarities(model, dev), dev.same, definition, decision)
-    scores = decide(trial_similarities(model, test))
+@pytest.mark.parametrize("definition", DEFINITIONS)
+@pytest.mark.parametrize("decision", ["calibrated", "shift"])
+def test_it_is_the_decision_of_dev_on_each_test_pair_alone(texts, definition, decision):
+    model, documents, pairs = texts
+    table, scored = evaluate_documents(model, documents, pairs, 32, definition, decision)
+    dev, test = [verification_trials(documents.stores[split], pairs[split]) for split in pairs]
+    similarity = trial_similarities(model, dev)
+    fitted = fit_calibration(similarity, dev.same, prior=0.5) if decision == "calibrated" else None
+    surface = threshold_surface(to_scores(fitted, similarity), dev.same, definition)
+    probability = to_scores(fitted, trial_similarities(model, test))
+    scores = apply_thresholds(probability, *best_thresholds(surface))
+    assert scored["test"].probability.tolist() == probability.tolist()
     assert scored["test"].score.tolist() == scores.tolist()
     assert scored["dev"].same.tolist() == dev.same.tolist()
+    fewer = pairs | {"test": pairs["test"][10:30]}
+    _, scored_alone = evaluate_documents(model, documents, fewer, 32, definition, decision)
+    assert scored_alone["test"].score.tolist() == scores[10:30].tolist()
+    assert (scored["test"].seconds > 0).all() and scored["test"].seconds.nunique() == 1
     for name, value in pan_metrics(scores, test.same, definition).items():
         assert table.value[name] == pytest.approx(value)
-    hard = test.same != topics
+    hard = test.same != pairs["test"].same_topic
     hardest = roc_auc_score(test.same[hard], scores[hard])
     assert table.value["hardest_AUC"] == pytest.approx(hardest)
-    on_dev = pan_metrics(decide(trial_similarities(model, dev)), dev.same, definition)
-    assert table.value["dev_overall"] == on_dev["overall"]
+    assert table.value["dev_overall"] == surface.overall.max()
     ends = table.loc[list(METRICS)]
     assert ((ends.low <= ends.value) & (ends.value <= ends.high)).all()
     assert table.loc[["n_unanswered", "dev_overall"], ["low", "high"]].isna().all(axis=None)
 
 
-def test_a_paired_difference_is_that_of_copied_pairs(sides):
+def test_a_paired_difference_is_that_of_copied_pairs(texts):
     """A pair is there as often as its author was drawn, of two authors the product."""
-    model, dev, test = sides
+    model, documents, pairs = texts
+    test = verification_trials(documents.stores["test"], pairs["test"])
     rows = model.rows + unit_rows(80, 8, seed=9)
     other = LookUp(rows / np.linalg.norm(rows, axis=1)[:, None])
-    on_topic = np.arange(40) % 2 == 0
+    on_topic = pairs["test"].same_topic.to_numpy()
     both = []
     for system in (model, other):
-        _, scored = evaluate_verification(system, dev, test, same_topic=on_topic, resamples=0)
+        _, scored = evaluate_documents(system, documents, pairs, resamples=0)
         both.append(scored["test"])
     table = verification_metrics(*both, resamples=20, seed=3)
     assert table.index.tolist() == [f"{name}_difference" for name in METRICS]
@@ -275,22 +281,3 @@ def test_the_surface_finds_a_known_best(monkeypatch):
     columns = {"lower": [0.2, 0.3, 0.1], "upper": [0.6, 0.5, 0.5], "overall": [0.8, 0.8, 0.7]}
     equal = pd.DataFrame(columns | {"n_unanswered": [4, 2, 0]})
     assert best_thresholds(equal) == (0.3, 0.5), "of equal ones the fewest unanswered"
-
-
-@pytest.mark.parametrize("kind", ["calibrated", "shift"])
-def test_a_decision_is_learned_on_dev_and_judges_each_pair_alone(kind):
-    same = np.random.default_rng(1).random(400) < 0.5
-    similarity = np.random.default_rng(2).normal(0.4 * same, 0.3)
-    dev, test = slice(0, 200), slice(200, 400)
-    decide, (lower, upper) = fit_decision(similarity[dev], same[dev], kind=kind)
-    scores = decide(similarity[test])
-    assert 0 < lower <= upper < 1 and ((0 <= scores) & (scores <= 1)).all()
-    alone = [decide(similarity[[number]])[0] for number in range(200, 400)]
-    np.testing.assert_array_equal(alone, scores)
-    fitted = None
-    if kind == "calibrated":
-        fitted = fit_calibration(similarity[dev], same[dev], prior=0.5)
-    surface = threshold_surface(to_scores(fitted, similarity[dev]), same[dev])
-    best = pan_metrics(decide(similarity[dev]), same[dev])["overall"]
-    assert best == pytest.approx(surface.overall.max())
-    assert pan_metrics(scores, same[test])["AUC"] > 0.75

@@ -58,17 +58,18 @@ def test_pieces_of_a_text_are_its_characters_in_order(files):
     """The posts of a sample, decoded, are the slices of the document's text."""
     made = make_documents(files, DocumentConfig(max_chars=18, min_chars=10))
     texts = pq.read_table(made.paths["test"])["text"].to_pylist()
-    samples = made.pieces("test", 7, "characters")
+    samples = made.in_pieces(7, "characters").stores["test"]
     assert samples.authors.tolist() == Samples.of_posts(made.stores["test"]).authors.tolist()
     for text, first, count in zip(texts, samples.first, samples.count, strict=True):
         ends = samples.store.post_offsets[first : first + count + 1]
         tokens = samples.store.tokens[ends[0] : ends[-1]]
         pieces = [made.tokenizer.decode(part) for part in np.split(tokens, ends[1:-1] - ends[0])]
         assert pieces == [text[begin : begin + 7] for begin in range(0, len(text), 7)]
-    whole = made.pieces("test", 1000, "characters")
+    whole = made.in_pieces(1000, "characters").stores["test"]
     assert set(whole.count) == {1}
     of_tokens = chunk_documents(made.stores["test"], 7)
-    assert made.pieces("test", 7).count.tolist() == of_tokens.count.tolist()
+    in_tokens = made.in_pieces(7).stores
+    assert in_tokens["test"].count.tolist() == of_tokens.count.tolist() and "train" not in in_tokens
     assert np.array_equal(whole.store.tokens, made.stores["test"].tokens)
 
 

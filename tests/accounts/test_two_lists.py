@@ -109,7 +109,15 @@ def calibrated(posts, matched, monkeypatch):
     monkeypatch.setattr(answers.validation, "choose_calibration", lambda *_: choice)
 
 
-def test_the_order_of_the_lists_does_not_matter(posts, matched, calibrated):
+@pytest.fixture(scope="module")
+def whole(matched):
+    return answers.log_odds_of_pairs(matched.galleries, ([], []))
+
+
+def test_the_order_of_the_lists_does_not_matter(posts, matched, calibrated, whole, monkeypatch):
+    swapped = answers.log_odds_of_pairs(matched.galleries[::-1], ([], []))
+    np.testing.assert_allclose(swapped.toarray(), whole.toarray().T, atol=1e-9)
+    monkeypatch.setattr(answers, "log_odds_of_pairs", lambda *_: swapped)  # costly
     reverse = match(*posts[::-1])
     columns = {"account_a": "account_b", "account_b": "account_a"}
     columns |= {"posts_a": "posts_b", "posts_b": "posts_a"}
@@ -120,13 +128,12 @@ def test_the_order_of_the_lists_does_not_matter(posts, matched, calibrated):
     assert {reverse.fitted_list, matched.fitted_list} == {"A", "B"}
 
 
-def test_accounts_of_few_posts_cannot_be_judged(posts, matched, calibrated, monkeypatch):
+def test_accounts_of_few_posts_cannot_be_judged(posts, matched, calibrated, whole, monkeypatch):
     """The same name may be of few posts in one list only."""
     name = names_of(linked_of(matched))[0][0]
     counts = matched.accounts[matched.accounts.account == name].posts
     monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", counts.max())
-    log_odds = answers.log_odds_of_pairs(matched.galleries, ([], []))
-    monkeypatch.setattr(answers, "log_odds_of_pairs", lambda *_: log_odds)  # no costly scores again
+    monkeypatch.setattr(answers, "log_odds_of_pairs", lambda *_: whole)  # costly
     answer = match(*posts)
     accounts, pairs = answer.accounts, answer.pairs
     assert (accounts.problem != "").tolist() == (accounts.posts < counts.max()).tolist()
@@ -142,12 +149,10 @@ def test_few_accounts_are_refused(posts):
         match(posts[0], few)
 
 
-def test_large_lists_are_matched_by_their_nearest_pairs(matched, monkeypatch):
-    nothing = ([], [])
-    whole = answers.log_odds_of_pairs(matched.galleries, nothing)
+def test_large_lists_are_matched_by_their_nearest_pairs(matched, whole, monkeypatch):
     monkeypatch.setattr(answers, "FULL_GALLERY", 10)
     monkeypatch.setattr(answers, "NEAREST", 12)
-    near = answers.log_odds_of_pairs(matched.galleries, nothing)
+    near = answers.log_odds_of_pairs(matched.galleries, ([], []))
     np.testing.assert_allclose(whole.toarray()[near.coords], near.data, atol=1e-3)
     assert near.nnz < whole.nnz / 2
     different = [rows[::3] for rows in near.coords]

@@ -13,6 +13,7 @@ from accelerate.state import AcceleratorState
 
 from helpers.core import paths
 from helpers.core.paths import Run
+from helpers.evaluation import bootstrap
 from helpers.runs import stages
 from tests.toy_runs import start_in_process, use_no_processes
 
@@ -114,6 +115,10 @@ def execute_here(todo, monkeypatch):
     A failure is the error of the cell, with its traceback.
     """
     use_no_processes(monkeypatch)
+    resample = bootstrap.resample_weights
+    monkeypatch.setattr(  # 1,000 resamples take longer than all else
+        bootstrap, "resample_weights", lambda groups, n, seed: resample(groups, min(n, 50), seed)
+    )
     monkeypatch.setattr(plotly.io.renderers, "default", "json")  # no browser
     for stage in todo:
         AcceleratorState._reset_state(True)  # a process has one precision

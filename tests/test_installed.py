@@ -20,9 +20,9 @@ BUILD = "import sys; from hatchling import build; print(build.build_wheel(sys.ar
 FOREIGN = 'raise RuntimeError("the package helpers of this folder was imported")\n'
 # command -> its words, and what it prints
 COMMANDS = {
-    "encode": (["posts.csv", "vectors.parquet"], "accounts x 1028 -> vectors.parquet"),
+    "encode": (["few.csv", "vectors.parquet"], "accounts x 1028 -> vectors.parquet"),
     "match": (["year-1.csv", "year-2.csv"], "authorbook/outputs/match/report.html"),
-    "mine": (["posts.csv"], "authorbook/outputs/mine/report.html"),
+    "mine": (["few.csv"], "authorbook/outputs/mine/report.html"),
 }
 # what a user does, all in one process, as torch takes seconds to import; it prints what came of it
 SESSION = """
@@ -34,7 +34,7 @@ from importlib.metadata import entry_points
 from authorbook.runs.__main__ import main as run_notebooks
 commands = {name: (script.load(), words) for name, words in json.loads(sys.argv[1]).items()}
 commands["runs"] = (run_notebooks, ["demo", "--list"])
-commands["nobody"] = (script.load(), ["mine", "posts.csv", "--accounts", "nosuch", "--names"])
+commands["nobody"] = (script.load(), ["mine", "few.csv", "--accounts", "nosuch", "--names"])
 for name, (main, words) in commands.items():
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
@@ -109,6 +109,7 @@ def write_user_folder(folder):
     (folder / "helpers" / "__init__.py").write_text(FOREIGN)
     write_demo_csv(folder / "posts.csv", evader="demo-0003", accounts=32, posts=700)
     posts = pd.read_csv(folder / "posts.csv")
+    posts[posts.nick < "demo-0006"].to_csv(folder / "few.csv", index=False)
     is_late = posts.groupby("nick").cumcount() % 2 == 1
     posts[~is_late].to_csv(folder / "year-1.csv", index=False)
     posts[is_late].to_csv(folder / "year-2.csv", index=False)

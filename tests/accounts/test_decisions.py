@@ -136,7 +136,7 @@ HOSTILE = "<b>copy\u202ecat"
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
     path = tmp_path_factory.mktemp("original") / "posts.csv"
-    write_demo_csv(path, evader="", accounts=34, posts=1000)
+    write_demo_csv(path, evader="", accounts=12, posts=360)
     return pd.read_csv(path)
 
 
@@ -222,4 +222,4 @@ def test_match_names_pairs_across_lists(original, copied, tmp_path, capsys):
     assert main(["match", str(copied), str(tmp_path / "b.csv"), "--names"]) == 1
     printed = capsys.readouterr()
     assert "2 pairs of accounts posted the same texts" in printed.out
-    assert "demo-0003 and stranger" in printed.out and "list B has" in printed.err
+    assert "demo-0003 and stranger" in printed.out and "list A has" in printed.err

@@ -14,6 +14,7 @@ from helpers.accounts.samples import halves
 from helpers.accounts.scoring import ScoringConfig
 from helpers.core.artifacts import read_json, write_json
 from helpers.encoders.stream import build_stream_encoder, stream_config
+from helpers.evaluation import matching
 from helpers.evaluation.calibration import Calibration
 from helpers.tokens.tokenizer import Tokenizer
 
@@ -108,7 +109,9 @@ class Words(Tokenizer):
         return "w"
 
 
-def test_a_fit_of_own_stores_gives_all_uses(make_store):
+def test_a_fit_of_own_stores_gives_all_uses(make_store, monkeypatch):
+    monkeypatch.setattr(matching, "FIT_LISTS", {1.0: 1, 0.5: 1})
+    monkeypatch.setattr(fitting, "SIDE_POSTS", (4, 16))
     train = make_store([40] * 60, 1, vocabulary=300, habits=True)
     dev = make_store([40] * 32, 2, vocabulary=300, habits=True)
     for store in (train, dev):

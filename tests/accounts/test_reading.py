@@ -62,23 +62,16 @@ def test_a_name_of_several_accounts_is_not_guessed_to_be_one(tmp_path):
     assert guessed(tmp_path / "a.csv", author="user")["author"] == "user"
 
 
-def test_accounts_have_pseudonyms(tmp_path, encoder):
+def test_accounts_have_pseudonyms(tmp_path, encoder, capsys):
     path = tmp_path / "posts.parquet"
     frame = written(tmp_path / "posts.csv")
     mine = reading.read_posts(Run("any"), str(write_table(path, frame)), encoder)
-    assert mine.card["accounts"] == 6 and mine.hours and mine.store.meta["topics"] == ["all"]
+    assert mine.card["accounts"] == 6 and mine.store.meta["topics"] == ["all"]
+    assert mine.hours is True and reading.NO_HOURS not in capsys.readouterr().out
     assert all(name.startswith("u") and len(name) == 17 for name in mine.names)
     assert set(mine.names) == {decisions.pseudonym_of(name) for name in frame.user}
     pseudonym = decisions.pseudonym_of("person 3")
     assert decisions.choose_queries(mine, ["person 3", pseudonym]) == [pseudonym]
-
-
-@pytest.mark.parametrize(("drop", "hours"), [(["room"], True), (["date", "room"], False)])
-def test_without_time_or_topic(tmp_path, encoder, drop, hours):
-    frame = written(tmp_path / "a.csv")
-    frame.drop(columns=drop).to_csv(tmp_path / "a.csv", index=False)
-    mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
-    assert mine.hours is hours and mine.card["accounts"] == 6
 
 
 def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
@@ -229,21 +222,27 @@ def test_columns_of_exports_are_guessed(tmp_path, names, expected):
     assert [str(types[kind]) for kind in ("author", "text", "time", "topic")] == expected.split()
 
 
-@pytest.mark.parametrize("time", ["", "T12:30:00Z", "T00:00:00+02:00"])
-def test_dates_without_hours_are_no_hours(tmp_path, encoder, capsys, time):
-    frame = written(tmp_path / "a.csv")
-    days = frame.date.str[:10]
-    frame.assign(date=days + time).to_csv(tmp_path / "b.csv", index=False)
-    mine = reading.read_posts(Run("any"), str(tmp_path / "b.csv"), encoder)
-    assert mine.hours is False and reading.NO_HOURS in capsys.readouterr().out
-    frame.assign(date="2024-01-01T15:00:00Z").to_csv(tmp_path / "c.csv", index=False)
-    assert not reading.read_posts(Run("any"), str(tmp_path / "c.csv"), encoder).hours
-    seconds = pd.to_datetime(frame.date).astype("datetime64[s, UTC]").astype("int64")
-    frame.assign(date=seconds // 10_000 * 10_000).to_csv(tmp_path / "d.csv", index=False)
-    assert not reading.read_posts(Run("any"), str(tmp_path / "d.csv"), encoder).hours
-    capsys.readouterr()
+DATES = pd.Series([f"2024-01-{day:02d}" for day in range(1, 13)] * 6)
+SECONDS = pd.to_datetime(DATES).astype("datetime64[s]").astype("int64") + 12_345
+WITHOUT_HOURS = {
+    "no date": None,
+    "days": DATES,
+    "one hour": DATES + "T12:30:00Z",
+    "midnight elsewhere": DATES + "T00:00:00+02:00",
+    "one time": "2024-01-01T15:00:00Z",
+    "rounded": SECONDS // 10_000 * 10_000,
+}
+
+
+@pytest.mark.parametrize("dates", WITHOUT_HOURS)
+def test_dates_without_hours_are_no_hours(tmp_path, encoder, capsys, dates):
+    frame = written(tmp_path / "a.csv").drop(columns=["date", "room"])
+    if WITHOUT_HOURS[dates] is not None:
+        frame["date"] = WITHOUT_HOURS[dates]
+    frame.to_csv(tmp_path / "a.csv", index=False)
     mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
-    assert mine.hours is True and not capsys.readouterr().out
+    assert mine.hours is False and mine.card["accounts"] == 6
+    assert (reading.NO_HOURS in capsys.readouterr().out) == ("date" in frame)
 
 
 def test_guests_of_a_forum_are_said(tmp_path, capsys):

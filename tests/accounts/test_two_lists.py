@@ -31,7 +31,7 @@ ONLY_B = range(66, 100)
 def files(tmp_path_factory):
     """Two files of invented accounts, of which IN_BOTH have their older posts in the first one."""
     rows = []
-    for part in open_source("demo", "", seed=7, authors=100, posts=7000):
+    for part in open_source("demo", "", seed=7, authors=100, posts=5600):
         rows += part.read(Counter())
     frame = pd.DataFrame(rows)[COLUMNS]
     number = pd.factorize(frame.author, sort=True)[0]
@@ -93,17 +93,6 @@ def test_the_sum_of_an_account_s_probabilities_is_one(matched):
     assert (sums.dropna() > 0.7).all(), "but pairs below a hundredth, and what the cap takes"
 
 
-def test_the_order_of_the_lists_does_not_matter(posts, matched):
-    reverse = match(*posts[::-1])
-    columns = {"account_a": "account_b", "account_b": "account_a"}
-    columns |= {"posts_a": "posts_b", "posts_b": "posts_a"}
-    swapped = reverse.pairs.rename(columns=columns)[matched.pairs.columns]
-    order = {"by": ["account_a", "account_b"], "ignore_index": True}
-    pd.testing.assert_frame_equal(swapped.sort_values(**order), matched.pairs.sort_values(**order))
-    pd.testing.assert_series_equal(nobody_of(reverse, "B"), nobody_of(matched, "A"))
-    assert {reverse.fitted_list, matched.fitted_list} == {"A", "B"}
-
-
 def test_strangers_are_not_linked(posts):
     """Of two lists with nobody in common at most 1 account in 200 is linked."""
     only_a = np.flatnonzero(~np.isin(posts[0].names, posts[1].names))
@@ -120,11 +109,31 @@ def calibrated(posts, matched, monkeypatch):
     monkeypatch.setattr(answers.validation, "choose_calibration", lambda *_: choice)
 
 
-def test_accounts_of_few_posts_cannot_be_judged(posts, matched, calibrated, monkeypatch):
+@pytest.fixture(scope="module")
+def whole(matched):
+    return answers.log_odds_of_pairs(matched.galleries, ([], []))
+
+
+def test_the_order_of_the_lists_does_not_matter(posts, matched, calibrated, whole, monkeypatch):
+    swapped = answers.log_odds_of_pairs(matched.galleries[::-1], ([], []))
+    np.testing.assert_allclose(swapped.toarray(), whole.toarray().T, atol=1e-9)
+    monkeypatch.setattr(answers, "log_odds_of_pairs", lambda *_: swapped)  # costly
+    reverse = match(*posts[::-1])
+    columns = {"account_a": "account_b", "account_b": "account_a"}
+    columns |= {"posts_a": "posts_b", "posts_b": "posts_a"}
+    swapped = reverse.pairs.rename(columns=columns)[matched.pairs.columns]
+    order = {"by": ["account_a", "account_b"], "ignore_index": True}
+    pd.testing.assert_frame_equal(swapped.sort_values(**order), matched.pairs.sort_values(**order))
+    pd.testing.assert_series_equal(nobody_of(reverse, "B"), nobody_of(matched, "A"))
+    assert {reverse.fitted_list, matched.fitted_list} == {"A", "B"}
+
+
+def test_accounts_of_few_posts_cannot_be_judged(posts, matched, calibrated, whole, monkeypatch):
     """The same name may be of few posts in one list only."""
     name = names_of(linked_of(matched))[0][0]
     counts = matched.accounts[matched.accounts.account == name].posts
     monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", counts.max())
+    monkeypatch.setattr(answers, "log_odds_of_pairs", lambda *_: whole)  # costly
     answer = match(*posts)
     accounts, pairs = answer.accounts, answer.pairs
     assert (accounts.problem != "").tolist() == (accounts.posts < counts.max()).tolist()
@@ -140,12 +149,10 @@ def test_few_accounts_are_refused(posts):
         match(posts[0], few)
 
 
-def test_large_lists_are_matched_by_their_nearest_pairs(matched, monkeypatch):
-    nothing = ([], [])
-    whole = answers.log_odds_of_pairs(matched.galleries, nothing)
+def test_large_lists_are_matched_by_their_nearest_pairs(matched, whole, monkeypatch):
     monkeypatch.setattr(answers, "FULL_GALLERY", 10)
     monkeypatch.setattr(answers, "NEAREST", 12)
-    near = answers.log_odds_of_pairs(matched.galleries, nothing)
+    near = answers.log_odds_of_pairs(matched.galleries, ([], []))
     np.testing.assert_allclose(whole.toarray()[near.coords], near.data, atol=1e-3)
     assert near.nnz < whole.nnz / 2
     different = [rows[::3] for rows in near.coords]

@@ -1,8 +1,11 @@
 """Nobody is judged whom the encoder cannot read; who is set aside is named with the reason."""
 
 import base64
+import contextlib
+import io
 import json
 import random
+import re
 import string
 from dataclasses import replace
 from itertools import product
@@ -17,7 +20,9 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from helpers.accounts import decisions, reading, unjudged
 from helpers.accounts import gallery as gallery_module
 from helpers.accounts.__main__ import main
-from helpers.accounts.answers import LINKED
+from helpers.accounts.answers import LINKED, PAIR_COLUMNS
+from helpers.accounts.commands import CARE
+from helpers.accounts.decisions import pseudonym_of
 from helpers.accounts.gallery import UNJUDGED, AccountGallery
 from helpers.accounts.samples import halves, samples_of, texts_of
 from helpers.accounts.scoring import OWN_POSTS
@@ -60,53 +65,6 @@ def alphabet_words(kind):
 
 
 KINDS = [*ALPHABETS, *WORDS, "base64", "letters"]
-
-
-@pytest.fixture(scope="module")
-def posts_of_kinds(tmp_path_factory):
-    """Posts of 40 invented people who write English, and of two people of each of KINDS."""
-    path = tmp_path_factory.mktemp("kinds") / "posts.csv"
-    write_demo_csv(path, evader="demo-0003", accounts=40, posts=1600)
-    frame = pd.read_csv(path)
-    parts = [frame]
-    for kind, name in product(KINDS, ("first", "second")):
-        written = sorted(random.Random(f"{kind}{name}").sample(list(frame.written), 20))
-        about = {"nick": f"{kind}, {name}", "written": written, "room": "x"}
-        parts.append(pd.DataFrame(about | {"message": person(kind, name)}))
-    return pd.concat(parts, ignore_index=True)
-
-
-def test_mine_judges_nobody_whom_the_encoder_cannot_read(posts_of_kinds, tmp_path):
-    posts_of_kinds.to_csv(tmp_path / "posts.csv", index=False)
-    assert main(["mine", str(tmp_path / "posts.csv"), "--names"]) == 0
-    pairs = pd.read_csv(tmp_path / "outputs" / "mine" / "pairs.csv")
-    accounts = pd.read_csv(tmp_path / "outputs" / "mine" / "accounts.csv").set_index("account")
-    of_kinds = pairs[pairs.account_a.str.contains(", ") | pairs.account_b.str.contains(", ")]
-    assert len(of_kinds) >= 2 * len(KINDS) and (of_kinds.state == UNJUDGED).all()
-    assert of_kinds.probability.isna().all() and of_kinds.reason.notna().all()
-    names = [f"{kind}, {name}" for kind in KINDS for name in ("first", "second")]
-    assert accounts.problem[names].notna().all()
-    assert accounts.problem.drop(names).isna().all()
-    # the one pair that is one person's is still found, and nobody else
-    assert set(pairs[pairs.state == "linked"].account_a) <= {"demo-0003", "newcomer"}
-
-
-def test_match_links_nobody_whom_the_encoder_cannot_read(posts_of_kinds, tmp_path):
-    is_second = posts_of_kinds.nick.str.endswith("second")
-    is_odd = posts_of_kinds.groupby("nick").cumcount() % 2 == 1
-    in_b = np.where(posts_of_kinds.nick.str.contains(", "), is_second, is_odd)
-    posts_of_kinds[in_b == 0].to_csv(tmp_path / "a.csv", index=False)
-    posts_of_kinds[in_b == 1].to_csv(tmp_path / "b.csv", index=False)
-    assert main(["match", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--names"]) == 0
-    pairs = pd.read_csv(tmp_path / "outputs" / "match" / "pairs.csv")
-    assert not pairs.account_a.str.contains(", ").any()
-    assert not pairs.account_b.str.contains(", ").any()
-    linked = pairs[pairs.state == LINKED]
-    assert len(linked) and (linked.account_a == linked.account_b).all()
-    accounts = pd.read_csv(tmp_path / "outputs" / "match" / "accounts.csv")
-    odd = accounts[accounts.account.str.contains(", ")]
-    assert set(odd[odd.state == UNJUDGED].list) == {"A", "B"}
-    assert set(odd.state) <= {UNJUDGED, "set aside"} and odd.nobody.isna().all()
 
 
 def test_of_accounts_that_cannot_be_judged_nobody_is_told_a_probability(encoder, gallery):
@@ -220,7 +178,6 @@ def test_who_holds_few_of_the_usual_words_is_not_judged(encoder):
     assert unjudged.STRANGE_WORDS not in set(problems[1:])
 
 
-COMPARED = 34  # accounts that can be compared
 UNREAD = "кто"  # writes in letters that the encoder does not know
 REASONS = {
     "helpful[bot]": unjudged.BOTS,
@@ -231,17 +188,18 @@ REASONS = {
     "rare": unjudged.FEW,
     "<b>build": unjudged.ONE_FORM,
 }
+OF_KINDS = [f"{kind}, {name}" for kind, name in product(KINDS, ("first", "second"))]
 
 
 @pytest.fixture(scope="module")
 def odd_accounts(tmp_path_factory):
-    """A file of COMPARED invented accounts, those of REASONS, and one that is nobody."""
+    """A file of 41 invented accounts, those of OF_KINDS and REASONS, and two that are nobody's."""
     path = tmp_path_factory.mktemp("odd") / "posts.csv"
-    write_demo_csv(path, evader="", accounts=COMPARED, posts=1400)
+    write_demo_csv(path, evader="demo-0003", accounts=40, posts=1600)
     frame = pd.read_csv(path)
-    own = frame[frame.nick == "demo-0003"]
+    own = frame[frame.nick == "demo-0005"]
     later = frame.written.max()
-    build = [f"Build #{number} passed for main in {7 * number} seconds" for number in range(12)]
+    build = [f"Build #{number} passed for main in {7 * number} seconds" for number in range(24)]
     unread = [f"привет, как дела сегодня? {number}" for number in range(len(own))]
     parts = [
         own.assign(nick="helpful[bot]"),
@@ -250,24 +208,36 @@ def odd_accounts(tmp_path_factory):
         own.assign(nick="copycat", written=later),
         own.assign(nick="one text", message="Buy these watches now, they are the best of all"),
         own.head(2).assign(nick="rare", message=["this was said once", "and that was as well"]),
-        own.head(12).assign(nick="<b>build", message=build),
+        own.head(24).assign(nick="<b>build", message=build),
         own.head(12).assign(nick="[deleted]"),
         own.assign(nick=UNREAD, message=unread),
     ]
+    for name in OF_KINDS:
+        written = sorted(random.Random(name).sample(list(frame.written), 20))
+        about = {"nick": name, "written": written, "room": "x"}
+        parts.append(pd.DataFrame(about | {"message": person(*name.split(", "))}))
     pd.concat([frame, *parts]).to_csv(path, index=False)
     return path
 
 
-def test_mine_has_a_row_for_every_account_and_says_who_is_set_aside(odd_accounts, capsys):
+def test_mine_judges_nobody_whom_it_cannot_read_and_says_who_is_set_aside(odd_accounts, capsys):
     assert main(["mine", str(odd_accounts), "--names"]) == 0
     printed = capsys.readouterr().out
     folder = paths.Run("mine").folder
     table = pd.read_csv(folder / "accounts.csv", index_col="account")
-    assert table.index.is_unique and len(table) == COMPARED + len(REASONS) + 1
+    assert table.index.is_unique and len(table) == 41 + len(OF_KINDS) + len(REASONS) + 1
     table = table.rename(index={"'=SUM(A1)": "=SUM(A1)"})
-    assert set(table.index[table.state == unjudged.SET_ASIDE]) == set(REASONS)
-    assert (table.state.drop(list(REASONS)) != unjudged.SET_ASIDE).all()
-    assert table.posts[["copycat", "one text", "rare", "<b>build"]].tolist() == [0, 1, 2, 12]
+    assert set(table.index[table.state == unjudged.SET_ASIDE]) - set(OF_KINDS) == set(REASONS)
+    assert table.posts[["copycat", "one text", "rare", "<b>build"]].tolist() == [0, 1, 2, 24]
+    assert table.problem[[*OF_KINDS, UNREAD]].notna().all()
+    assert table.problem.drop([*OF_KINDS, UNREAD, *REASONS]).isna().all()
+
+    pairs = pd.read_csv(folder / "pairs.csv")
+    of_kinds = pairs[pairs.account_a.isin(OF_KINDS) | pairs.account_b.isin(OF_KINDS)]
+    assert len(of_kinds) >= len(OF_KINDS) and (of_kinds.state == UNJUDGED).all()
+    assert of_kinds.probability.isna().all() and of_kinds.reason.notna().all()
+    # the one pair that is one person's is still found, and nobody else
+    assert set(pairs[pairs.state == LINKED].account_a) <= {"demo-0003", "newcomer"}
 
     page = (folder / "report.html").read_text("utf-8")
     assert str(odd_accounts.parent) not in page, "no folder of the reader's"
@@ -276,10 +246,10 @@ def test_mine_has_a_row_for_every_account_and_says_who_is_set_aside(odd_accounts
     for group in record:
         assert group["sentence"] in printed and group["sentence"] in visible(page)
     for name, reason in REASONS.items():
-        detail = " (12 of 12 posts)" if reason == unjudged.ONE_FORM else ""
+        detail = " (24 of 24 posts)" if reason == unjudged.ONE_FORM else ""
         text = unjudged.REASONS[reason].removeprefix("with ")
         assert table.problem[name] == text + detail
-        assert f"{name} " in visible(page) and name in printed
+        assert name in visible(page) and name in printed
     assert "<b>build" not in page and "[deleted]" not in table.index
 
     assert main(["mine", str(odd_accounts), "--accounts", "<b>build"]) == 1
@@ -290,7 +260,7 @@ def test_another_spelling_of_an_account_is_not_set_aside(odd_accounts, tmp_path,
     frame = pd.read_csv(odd_accounts)
     is_first = (frame.nick == "demo-0005") & ~frame.duplicated("nick")
     frame["nick"] = frame.nick.mask(is_first, "DEMO-0005 ")
-    frame.to_csv(tmp_path / "spelled.csv", index=False)
+    frame[~frame.nick.isin(OF_KINDS)].to_csv(tmp_path / "spelled.csv", index=False)
     location = str(tmp_path / "spelled.csv")
     posts = reading.read_posts(paths.Run("spelled"), location, encoder)
     found = dict(zip(posts.set_aside.account, posts.set_aside.reason, strict=True))
@@ -298,24 +268,76 @@ def test_another_spelling_of_an_account_is_not_set_aside(odd_accounts, tmp_path,
     assert posts.card["accounts_with_few_posts"] == 2
 
 
-def test_match_names_who_is_set_aside_of_each_list(odd_accounts, tmp_path, capsys):
-    frame = pd.read_csv(odd_accounts)
-    is_odd = frame.groupby("nick").cumcount() % 2
-    lonely = frame.tail(1).assign(nick="lonely")
-    frame[is_odd == 0].to_csv(tmp_path / "a.csv", index=False)
-    pd.concat([frame[is_odd == 1], lonely]).to_csv(tmp_path / "b.csv", index=False)
-    assert main(["match", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--names"]) == 0
-    printed = capsys.readouterr().out
-    folder = paths.Run("match").folder
-    pairs = pd.read_csv(folder / "pairs.csv")
-    linked = pairs[pairs.state == LINKED]
-    assert len(linked) and (linked.account_a == linked.account_b).all()
-    assert UNREAD not in {*pairs.account_a, *pairs.account_b}, "there is one in both lists"
-    accounts = pd.read_csv(folder / "accounts.csv").set_index("account")
-    assert set(accounts.state[UNREAD]) == {UNJUDGED} and accounts.nobody[UNREAD].isna().all()
-    page = visible((folder / "report.html").read_text("utf-8"))
-    for name in REASONS:
-        assert name in page and name in printed
-    sentences = [line for line in printed.splitlines() if "set aside" in line]
-    lonely = [line for line in sentences if "lonely" in line]
+class Matched:
+    """What `match` said of two lists, each account of one name being in both but for OF_KINDS."""
+
+    def __init__(self, odd_accounts, folder):
+        frame = pd.read_csv(odd_accounts)
+        is_odd = frame.groupby("nick").cumcount() % 2 == 1
+        in_b = np.where(frame.nick.isin(OF_KINDS), frame.nick.str.endswith("second"), is_odd)
+        lonely = frame[frame.nick == UNREAD].tail(1).assign(nick="lonely")
+        frame[in_b == 0].to_csv(folder / "a.csv", index=False)
+        pd.concat([frame[in_b == 1], lonely]).to_csv(folder / "b.csv", index=False)
+        decisions = ["demo-0001,demo-0004,same", "demo-0005,demo-0005,different", "x,y,later"]
+        path = folder / "decisions.csv"
+        path.write_text("\n".join(["account_b,account_a,decision", *decisions]))
+        more = ["--decisions", str(path), "--overlap", "0.9", "--accounts", "demo-0007"]
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            assert main(["match", str(folder / "a.csv"), str(folder / "b.csv"), *more]) == 0
+        self.printed = printed.getvalue()
+        self.outputs = paths.outputs()
+        self.html = (self.outputs / "match" / "report.html").read_text("utf-8")
+        self.pairs = pd.read_csv(self.outputs / "match" / "pairs.csv")
+        self.accounts = pd.read_csv(self.outputs / "match" / "accounts.csv")
+
+
+@pytest.fixture(scope="module")
+def matched(odd_accounts, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("matched")
+    with pytest.MonkeyPatch.context() as patch:
+        # lists are drawn for the fit in the order of pseudonyms: what is found depends on the key
+        patch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "0" * 64)
+        patch.setenv("AUTHORBOOK_OUTPUTS", str(folder / "outputs"))
+        yield Matched(odd_accounts, folder)
+
+
+def test_match_links_nobody_whom_it_cannot_read_and_says_who_is_set_aside(matched):
+    odd = [pseudonym_of(name) for name in (UNREAD, *OF_KINDS)]
+    assert not {*odd} & {*matched.pairs.account_a, *matched.pairs.account_b}
+    of_odd = matched.accounts[matched.accounts.account.isin(odd)]
+    assert set(of_odd[of_odd.state == UNJUDGED].list) == {"A", "B"}
+    assert set(of_odd.state) <= {UNJUDGED, unjudged.SET_ASIDE} and of_odd.nobody.isna().all()
+    assert (of_odd.state[of_odd.account == odd[0]] == UNJUDGED).tolist() == [True, True]
+    for name in map(pseudonym_of, REASONS):
+        assert name in visible(matched.html) and name in matched.printed
+    sentences = [line for line in matched.printed.splitlines() if "set aside" in line]
+    lonely = [line for line in sentences if pseudonym_of("lonely") in line]
     assert len(lonely) == 1 and " of list B " in lonely[0]
+
+
+def test_match_heeds_decisions_and_names_nobody_unasked(matched):
+    printed, pairs = matched.printed, matched.pairs
+    rows = [line for line in printed.splitlines() if re.fullmatch(r"u\w{16} +u\w{16} .*", line)]
+    assert rows and all(pseudonym_of("demo-0007") in row for row in rows)
+    assert "We assume that 90% of the accounts of the shorter list" in printed
+    assert CARE in printed and "not used: y, x." in printed
+    assert "<title>Two lists: a.csv and b.csv" in matched.html
+    assert "demo-" not in printed + matched.html
+    first = f'<summary><b>1</b> <span class="name">{pairs.account_a[0]}</span>'
+    assert first in matched.html and list(pairs.columns) == PAIR_COLUMNS
+    linked = pairs[pairs.state == LINKED]
+    # a link needs 10/11, so one may be wrong
+    assert len(linked) > 5 and (linked.account_a != linked.account_b).sum() <= 1
+    assert pseudonym_of("demo-0004") not in set(pairs.account_a)
+    assert pseudonym_of("demo-0001") not in set(pairs.account_b)
+    apart = pseudonym_of("demo-0005")
+    assert not ((pairs.account_a == apart) & (pairs.account_b == apart)).any()
+
+
+def test_what_match_writes_is_for_its_owner_alone(matched):
+    folders = [matched.outputs, *filter(Path.is_dir, matched.outputs.rglob("*"))]
+    assert len(folders) > 1 and not [path for path in folders if path.stat().st_mode & 0o077]
+    tables = {path.name for path in matched.outputs.rglob("*.csv")}
+    assert tables == {"pairs.csv", "accounts.csv", "same_texts.csv"}
+    assert not list((matched.outputs / ".names").rglob("*.parquet"))

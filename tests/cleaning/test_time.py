@@ -10,7 +10,7 @@ from helpers.cleaning.code_lines import without_trailers
 from helpers.corpus import personal_names
 from tests.cleaning.examples import EXAMPLES
 
-SMALL_CHARS = 12_000
+SMALL_CHARS = 9_000
 
 
 def seconds_of(text):

@@ -16,7 +16,12 @@ from helpers.corpus.collection import CollectConfig, collect
 from tests.forks import Fork, wait_until
 
 
-def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
+def refuse(number):
+    raise ValueError(f"part {number} is at fault")
+
+
+def test_daft_gives_the_same_collection_and_errors_and_leaves_no_thread(tmp_path, monkeypatch):
+    """Its threads abort a process that ends while they run, after the work: exit status 134."""
     pytest.importorskip("daft")
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     options = {"authors": 20, "posts": 400}
@@ -25,15 +30,6 @@ def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
         for engine in ("duckdb", "daft")
     ]
     assert cards[0] == cards[1]
-
-
-def refuse(number):
-    raise ValueError(f"part {number} is at fault")
-
-
-def test_an_error_is_that_of_the_job_and_no_thread_of_daft_stays(tmp_path):
-    """Its threads abort a process that ends while they run, after the work: exit status 134."""
-    pytest.importorskip("daft")
     assert workers.run_by_daft(lambda number: number + 1, [(1,), (2,)], 2) == [2, 3], "a closure"
     with pytest.raises(ValueError, match="part [12] is at fault"):
         workers.run_by_daft(refuse, [(1,), (2,)], 2)

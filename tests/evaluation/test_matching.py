@@ -134,7 +134,7 @@ def test_drawn_lists_share_the_accounts_of_their_overlap(overlap):
 
 def test_a_line_is_that_of_the_likelihood_ratio_and_the_likeliest_of_those_near_it():
     """The mean log-probability of the truth, in the fitted lists, falls to all sides."""
-    scores = scores_of_known(100, seed=1)
+    scores = scores_of_known(60, seed=1)
     line = fit_match(scores)
 
     def likelihood(candidate):
@@ -142,7 +142,7 @@ def test_a_line_is_that_of_the_likelihood_ratio_and_the_likeliest_of_those_near_
         means = []
         for overlap, count in FIT_LISTS.items():
             for _ in range(count):
-                queries, targets = draw_lists(100, overlap, rng)
+                queries, targets = draw_lists(60, overlap, rng)
                 probability = sinkhorn(scores[np.ix_(queries, targets)], candidate, overlap)
                 same = queries[:, None] == targets
                 nobody = [1 - probability.sum(axis)[~same.any(axis)] for axis in (0, 1)]
@@ -151,7 +151,7 @@ def test_a_line_is_that_of_the_likelihood_ratio_and_the_likeliest_of_those_near_
         return sum(means)
 
     assert line.slope == pytest.approx(DISTANCE, rel=0.25)
-    assert line.accounts == 100 and 0.5 < line.llr_scale < 1.5
+    assert line.accounts == 60 and 0.5 < line.llr_scale < 1.5
     best = likelihood(line)
     for slope, shift in ((0.7, 0), (1.4, 0), (1, -1.5), (1, 1.5)):
         assert likelihood(MatchConfig(slope * line.slope, line.intercept + shift)) < best
@@ -165,9 +165,8 @@ def test_a_prior_bounds_the_slope_of_few_accounts_that_are_all_told_apart():
         fit_match(np.eye(9))
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_fit_does_not_end_at_a_line_that_links_nobody(seed):
-    rng = np.random.default_rng(seed)
+def test_the_fit_does_not_end_at_a_line_that_links_nobody():
+    rng = np.random.default_rng(2)
     scores = rng.normal(-3, 1.5, (50, 50))
     np.fill_diagonal(scores, rng.uniform(-0.5, 15, 50))
     assert fit_match(scores, expected_slope=1.0).slope > 1.5

@@ -11,7 +11,7 @@ from helpers.evaluation.matching import as_pairs
 from helpers.evaluation.scores import GRID, as_rows, pair_scores, round_scores, score_blocks
 from tests.factories import unit_rows
 
-QUERIES, TARGETS = unit_rows(40, 6), unit_rows(90, 6, seed=1)
+QUERIES, TARGETS = unit_rows(12, 6), unit_rows(30, 6, seed=1)
 
 
 def whole(queries, targets, unit=True):

@@ -146,7 +146,7 @@ def test_it_runs(tmp_path, monkeypatch):
                     "query_posts": 16,
                 },
                 "dev_protocol": {"min_enrolled": 2, "min_query_posts": 4, "min_target_posts": 8},
-                "target_sizes": [4, 8],
+                "target_sizes": [8],
             },
         },
         tmp_path / "outputs",

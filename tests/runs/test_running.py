@@ -271,8 +271,16 @@ def ends(pid, seconds=10):
     return False
 
 
-def test_a_stage_that_is_killed_ends_with_its_kernel_and_continues(project):
+def test_a_stage_that_is_stopped_or_killed_ends_with_its_kernel_and_continues(project):
     command = project.start_and_wait("demo", "01_a")
+    os.killpg(command.pid, signal.SIGINT)
+    _, errors = command.communicate(timeout=20)
+    assert command.returncode == 130
+    assert errors == "\nstopped; the same command continues from here\n"
+    assert all(ends(int(pid)) for pid in project.lines("pids"))
+
+    command = project.start("demo", "01_a")
+    wait_until(lambda: len(project.lines("pids")) == 2)
     (child,) = psutil.Process(command.pid).children()
     child.kill()
     _, errors = command.communicate(timeout=20)
@@ -300,13 +308,3 @@ def test_ensure_runs_what_is_missing_from_inside_a_kernel_once(project):
     assert "01_a has not been run for 'demo': running it now" in text
     listed, _ = project.start("demo", "--list").communicate()
     assert listed == "01_a  (current)\n02_b  (current)\n"
-
-
-def test_ctrl_c_ends_a_run_and_its_kernel(project):
-    command = project.start_and_wait("demo", "01_a")
-    os.killpg(command.pid, signal.SIGINT)
-    _, errors = command.communicate(timeout=20)
-    assert command.returncode == 130
-    assert errors == "\nstopped; the same command continues from here\n"
-    assert all(ends(int(pid)) for pid in project.lines("pids"))
-    project.go(project.start("demo", "01_a"))

@@ -33,11 +33,10 @@ def test_an_encoder_trained_in_bf16_goes_on_in_float32(tiny, tmp_path):
 
 
 class TestLearning:
-    @pytest.mark.parametrize("loss", ["triplet", "arcface"])
-    def test_the_loss_falls_and_dev_rises(self, tiny, tmp_path, loss):
+    def test_the_loss_falls_and_dev_rises(self, tiny, tmp_path):
         before = tiny.score(tiny.encoder())["MRR"]
         config = changed(steps=80, lr=0.01, eval_every=20)
-        encoder, history = tiny.train(tmp_path, config, loss=loss)
+        encoder, history = tiny.train(tmp_path, config, loss="arcface")
         assert history.step.tolist() == [20, 40, 60, 80]
         assert history.loss.iloc[-1] < 0.8 * history.loss.iloc[0]
         assert history.MRR.max() > before + 0.2 and len(set(history.MRR)) > 1

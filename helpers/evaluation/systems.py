@@ -20,7 +20,7 @@ from ..encoders.base import Encoder
 from ..tokens.batch import Samples
 from .detection import DetectionCosts
 from .linking import linking_metrics, score_linking
-from .models import Member, Model, fit_weights, fitted_on_gallery
+from .models import Member, Model, Scorer, fit_weights, fitted_on_gallery
 from .ranking import compare_rankings, evaluate_ranking, trials_by_community
 from .trials import Trials
 
@@ -63,7 +63,7 @@ class System:
     member: str
     model: str
     label: str
-    scorer: Member | Model
+    scorer: Scorer
     norm: str = ""
     training: dict = field(default_factory=dict)
 

@@ -18,11 +18,13 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ..core.paths import Run
 from ..encoders.base import Encoder, embed
 from ..evaluation.bootstrap import bootstrap_means, metric_table, resampled_metrics
 from ..sources.demo_writer import PAIRS, TRAITS
 from ..tokens.batch import Samples
 from ..tokens.document_sets import Documents
+from .cross_topic import DocumentSystem
 
 # penalties of the ridge, of which each target variable gets the best by leave-one-out on its rows
 RIDGE_ALPHAS = np.logspace(0, 5, 11)
@@ -133,6 +135,41 @@ def habit_targets(truth: pd.DataFrame, authors: Sequence[str]) -> dict[str, np.n
 def _on_clock(hours):
     """Return hours of the day (N,) as complex numbers on the unit circle."""
     return np.exp(2j * np.pi / 24 * hours)
+
+
+def probe_systems(
+    files: Run,
+    systems: Sequence[DocumentSystem],
+    rows: np.ndarray,
+    max_tokens: int = 32,
+    truth: pd.DataFrame | None = None,
+    control: int | None = None,
+) -> pd.DataFrame:
+    """Fit probes on the vectors of each system, see :func:`probe_encoder`, and record the scores.
+
+    Parameters
+    ----------
+    files : Run
+        the run whose results table gets the scores
+    systems : sequence of DocumentSystem
+        systems with dense encoders
+    rows, max_tokens, truth, control : ndarray, int, DataFrame, int
+        arguments of :func:`probe_encoder`
+
+    Returns
+    -------
+    A row for each system and metric: ``metric, value, low, high``, ``model``, ``label``, ``split``.
+    """
+    tables = []
+    for system in systems:
+        documents = system.documents
+        table = probe_encoder(system.scorer, documents, rows, max_tokens, truth, control)
+        data = documents.stores["test_in"].meta["fingerprint"]
+        protocol = f"probe, {documents.kind}"
+        system.record(files, table, protocol=protocol, split="test", data=data)
+        about = {"model": system.model, "label": system.label, "split": "test"}
+        tables.append(table.reset_index().assign(**about))
+    return pd.concat(tables, ignore_index=True)
 
 
 def probe_encoder(

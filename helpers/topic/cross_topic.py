@@ -192,7 +192,7 @@ def retrieve_systems(
             table, ranks[system][test] = ranking.evaluate_retrieval(
                 system.scorer, trials, max_tokens, topics=documents.topics(test)
             )
-            cost = {"label": system.label, "seconds": system.training.get("seconds")}
+            cost = {"label": system.label, "seconds": system.training.get("seconds", np.nan)}
             cost["test_seconds"] = time.perf_counter() - start
             sizes = {"queries": len(trials.queries), "targets": len(trials.targets)}
             costs.append(cost | {"test_documents": sum(sizes.values())})

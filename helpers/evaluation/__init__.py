@@ -46,10 +46,12 @@ __getattr__, __dir__ = front_door(
         ".scores": ["neighbour_norm", "neighbour_statistics", "s_norm"],
         ".systems": [
             "Network",
+            "RowSystem",
             "System",
             "compare_links",
             "compare_ranks",
             "link_systems",
+            "rank_rows",
             "rank_systems",
         ],
         ".trials": ["Trials", "communities"],

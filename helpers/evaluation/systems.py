@@ -14,9 +14,9 @@ from typing import Any
 import pandas as pd
 
 from ..core import results
-from ..core.names import label, name_of, short_name
+from ..core.names import label, name_of, row_name, short_name
 from ..core.paths import Run
-from ..encoders.base import Encoder
+from ..encoders.base import ChunkMean, Encoder
 from ..tokens.batch import Samples
 from .detection import DetectionCosts
 from .linking import linking_metrics, score_linking
@@ -212,6 +212,69 @@ class Network(System):
         return replace(self, model=model, label=title, scorer=scorer, norm=norm)
 
 
+@dataclass(frozen=True, eq=False)
+class RowSystem(System):
+    """A trained network that is a row of a table, with trials of its own.
+
+    Attributes
+    ----------
+    protocol : the table: "khan2021 Table 1"
+    key : values of the table's index, see :func:`helpers.core.names.row_name`
+    trained : the :class:`~helpers.training.experiment.Trained`
+    trials : the trials of test accounts by which it is ranked
+    """
+
+    protocol: str = ""
+    key: tuple | str = ""
+    trained: Any = None
+    trials: Trials | None = None
+
+    @classmethod
+    def of(cls, protocol: str, key: tuple | str, trained: Any, trials: Trials) -> "RowSystem":
+        """Return the row of a network; trained on single posts, it averages their vectors.
+
+        Parameters
+        ----------
+        protocol, key, trained, trials : attributes of the row
+        """
+        encoder = trained.encoder
+        if trained.experiment.sampler.max_posts == 1:
+            encoder = ChunkMean(encoder)
+        model = key if isinstance(key, str) else " ".join(str(value) for value in key)
+        about = {
+            "protocol": protocol,
+            "split": "test",
+            "sample_size": trials.queries.count.max(),
+            "data": trials.queries.store.meta["fingerprint"],
+        }
+        about |= trained.about
+        return cls(model, model, row_name(key), encoder, "", about, protocol, key, trained, trials)
+
+
+def rank_rows(
+    files: Run, systems: Sequence[RowSystem], seed: int = 0
+) -> dict[RowSystem, pd.Series]:
+    """Rank the test accounts by each system, and record the metrics.
+
+    Parameters
+    ----------
+    files : the run
+    systems : the systems, each with its trials
+    seed : seed of the bootstrap
+
+    Returns
+    -------
+    The ranks of each system, see :func:`helpers.evaluation.ranking.positive_ranks`.
+    """
+    ranks = {}
+    for system in systems:
+        trials = system.trials
+        max_tokens = system.trained.experiment.sampler.max_tokens
+        table, ranks[system] = evaluate_ranking(system.scorer, trials, max_tokens, seed)
+        system.record(files, table, queries=len(trials.queries), targets=len(trials.targets))
+    return ranks
+
+
 def rank_systems(
     files: Run,
     systems: Sequence[System],
@@ -219,7 +282,7 @@ def rank_systems(
     trials: Trials,
     max_tokens: int = 32,
     seed: int = 0,
-) -> dict[str, pd.Series]:
+) -> dict[System, pd.Series]:
     """Rank the accounts of a split by each system, and record the metrics.
 
     Where accounts come from several communities, each is ranked a second time, among those of its
@@ -249,7 +312,7 @@ def rank_systems(
     communities = trials_by_community(trials)
     ranks = {}
     for system in systems:
-        table, ranks[system.model] = evaluate_ranking(system.scorer, trials, max_tokens, seed)
+        table, ranks[system] = evaluate_ranking(system.scorer, trials, max_tokens, seed)
         system.record(files, table, protocol="ranking", targets=len(trials.targets), **measured)
         if len(communities) > 1:
             table, _ = evaluate_ranking(system.scorer, communities, max_tokens, seed)
@@ -260,7 +323,7 @@ def rank_systems(
 def compare_ranks(
     files: Run,
     pairs: Sequence[tuple[System, System]],
-    ranks: dict[str, pd.Series],
+    ranks: dict[System, pd.Series],
     seed: int = 0,
     **measured: Any,
 ) -> pd.DataFrame:
@@ -270,19 +333,23 @@ def compare_ranks(
     ----------
     files : the run
     pairs : systems, each with the one that is subtracted
-    ranks : result of :func:`rank_systems`
+    ranks : result of :func:`rank_systems` or :func:`rank_rows`
     seed : seed of the bootstrap
-    **measured : fields of the results: ``split``, ``max_tokens``, ``data``
+    **measured : fields of the results: ``split``, ``max_tokens``, ``data``; ``protocol``, by
+        default "ranking"
 
     Returns
     -------
     A row per pair: ``model``, ``label``, ``base`` (the label of the other system) and ``split``,
-    with ``value, low, high`` of the difference in MRR.
+    with ``value, low, high`` of the difference in MRR, and ``better, worse, sign_p`` of
+    :func:`helpers.evaluation.ranking.compare_rankings`.
     """
+    measured = {"protocol": "ranking"} | measured
     rows = []
     for system, base in pairs:
-        table = compare_rankings(ranks[system.model], ranks[base.model], seed)
-        rows.append(_record_difference(files, system, base, table, protocol="ranking", **measured))
+        table = compare_rankings(ranks[system], ranks[base], seed)
+        row = _record_difference(files, system, base, table, **measured)
+        rows.append(row | table.value["better":].to_dict())
     return pd.DataFrame(rows)
 
 

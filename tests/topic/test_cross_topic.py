@@ -25,7 +25,7 @@ from helpers.topic.cross_topic import (
     retrieve_systems,
     train_with_students,
 )
-from helpers.topic.probes import probe_encoder, probe_systems
+from helpers.topic.probes import probe_systems
 from helpers.topic.remedies import mask_documents
 from helpers.training.experiment import experiments_of
 from tests.factories import HabitCounts, posts_table, styled_posts
@@ -104,9 +104,10 @@ def test_bases_students_and_their_results(files, corpus):
     assert recorded.value["minilm-supcon_arr"].to_dict() == direct.value.to_dict()
     assert set(recorded.experiment) == {system.trained.fingerprint for system in systems}
     rows = np.arange(0, corpus.stores["train"].posts, 2)[:200]
-    probes = probe_systems(files, [base], rows, 16).set_index("metric").value
-    assert probes.to_dict() == probe_encoder(base.scorer, corpus, rows, 16).value.to_dict()
-    assert probes.between(0, 1).all()
+    probes = probe_systems(files, systems, rows, 16).set_index(["model", "metric"]).value
+    assert probes.between(0, 1).all() and len(probes) == 4
+    probed = results.read_results(files).query("protocol.str.startswith('probe')")
+    assert probed.set_index(["model", "metric"]).value.to_dict() == probes.to_dict()
 
 
 def test_several_seeds_of_a_pair_are_averaged(files, corpus):

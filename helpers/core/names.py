@@ -95,6 +95,35 @@ def short_name(
     return system + details
 
 
+def row_name(key: tuple | str) -> str:
+    """Return a readable name for a row of khan2021's Tables 1, 3, 4 or 7, or of a variant.
+
+    Parameters
+    ----------
+    key : tuple or str
+        values of the table's index columns, as in the published table and in notebook 09:
+
+        - Table 1, (pooling, features, loss): ("khan2021", "TPS", "topk") -> "Stream TPS (top-k)"
+        - Table 3, (trained_on, posts): ("1-8", 16) -> "1-8", without the number of posts that the
+          row is tested on; trained on single posts, ("1", 16) -> "1 (averaged)", since the vectors
+          of single posts are averaged
+        - Table 4, sizes: "beta31" -> "Beta(3, 1)"
+        - Table 7, (tokenizer, vocabulary): ("sentencepiece", 4096) -> "SentencePiece, 4,096"
+        - the notebook's own rows of time features and variants, an identifier: "hour" ->
+          "Hour, 24 indicators"
+    """
+    if isinstance(key, str):
+        return label(key)
+    first, second, *loss = key
+    if loss:
+        return short_name(label(first), second, *loss)
+    if first in ("bytes", "sentencepiece"):
+        return f"{label(first)}, {second:,}"
+    if first == "1":
+        return "1 (averaged)"
+    return first
+
+
 def system_of(encoder: Any) -> str:
     """Return the name of the system that a :class:`~helpers.encoders.stream.StreamConfig` makes."""
     if encoder.post != "transformer":

@@ -15,6 +15,15 @@ __getattr__, __dir__ = front_door(
             "fit_calibration",
             "reliability_bins",
         ],
+        ".comparisons": [
+            "compare_links",
+            "compare_ranks",
+            "compare_verified",
+            "link_systems",
+            "rank_rows",
+            "rank_systems",
+            "verify_systems",
+        ],
         ".document_pairs": ["KIND_NAMES", "PairsConfig", "count_kinds"],
         ".linking": [
             "LinkingConfig",
@@ -41,16 +50,7 @@ __getattr__, __dir__ = front_door(
             "trials_by_community",
         ],
         ".scores": ["neighbour_norm", "neighbour_statistics", "s_norm"],
-        ".systems": [
-            "Network",
-            "System",
-            "compare_links",
-            "compare_ranks",
-            "compare_verified",
-            "link_systems",
-            "rank_systems",
-            "verify_systems",
-        ],
+        ".systems": ["Network", "RowSystem", "System"],
         ".trials": ["Trials", "communities"],
         ".verification": [
             "DEFINITIONS",

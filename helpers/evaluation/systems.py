@@ -1,31 +1,25 @@
 """Systems of a comparison: what scores, its name in tables, and what its results belong to.
 
 A comparison is a list of systems. An encoder that counts is one, and so is a trained network. Each
-can be normalised, and several can be summed with weights that rank dev accounts best. One call
-evaluates a list of systems and records the results of each.
+can be normalised, and several can be summed with weights that rank dev accounts best.
+:mod:`helpers.evaluation.comparisons` evaluates lists of systems.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..core import results
-from ..core.names import label, name_of, short_name
+from ..core.names import label, name_of, row_name, short_name
 from ..core.paths import Run
-from ..encoders.base import Encoder
+from ..encoders.base import ChunkMean, Encoder
 from ..tokens.batch import Samples
-from ..tokens.document_sets import Documents
-from .detection import DetectionCosts
-from .linking import linking_metrics, score_linking
 from .models import Member, Model, Scorer, as_model, fit_weights, fitted_on_gallery
-from .ranking import compare_rankings, evaluate_ranking, trials_by_community
 from .trials import Trials
-from .verification import evaluate_documents, verification_metrics
 
 # norm of a counting system -> its normaliser, and the end of the system's identifier
 NORMS = {
@@ -46,7 +40,6 @@ OF_NETWORK = {
     ("Fusion", "s-norm", "equal weights"): "equal",
 }
 PROFILES = {"P": "hours", "S": "topics"}  # letter of features -> the profile that sees as much
-SEED = "-seed"  # before the number of another training of the same settings, in an identifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,241 +238,43 @@ class Network(System):
         return replace(self, model=model, label=title, scorer=scorer, norm=norm)
 
 
-def rank_systems(
-    files: Run,
-    systems: Sequence[System],
-    split: str,
-    trials: Trials,
-    max_tokens: int = 32,
-    seed: int = 0,
-    protocol: str = "ranking",
-) -> dict[str, pd.Series]:
-    """Rank the accounts of a split by each system, and record the metrics.
+@dataclass(frozen=True, eq=False)
+class RowSystem(System):
+    """A trained network that is a row of a table, with trials of its own.
 
-    Under the protocol "ranking", where accounts come from several communities, each is ranked a
-    second time, among those of its own community.
-
-    Parameters
+    Attributes
     ----------
-    files : the run
-    systems : the systems
-    split : the name of the split
-    trials : its trials, see :func:`helpers.evaluation.ranking.ranking_trials`
-    max_tokens : tokens read of each post
-    seed : seed of the bootstrap
-    protocol : the name under which the metrics are recorded
-
-    Returns
-    -------
-    The ranks of each system, see :func:`helpers.evaluation.ranking.positive_ranks`.
+    protocol : the table: "khan2021 Table 1"
+    key : values of the table's index, see :func:`helpers.core.names.row_name`
+    trained : the :class:`~helpers.training.experiment.Trained`
+    trials : the trials by which it is ranked
     """
-    queries = trials.queries
-    measured = {
-        "split": split,
-        "queries": len(queries),
-        "sample_size": queries.count.max(),
-        "max_tokens": max_tokens,
-        "data": queries.store.meta["fingerprint"],
-    }
-    communities = trials_by_community(trials)
-    ranks = {}
-    for system in systems:
-        table, ranks[system.model] = evaluate_ranking(system.scorer, trials, max_tokens, seed)
-        system.record(files, table, protocol=protocol, targets=len(trials.targets), **measured)
-        if protocol == "ranking" and len(communities) > 1:
-            table, _ = evaluate_ranking(system.scorer, communities, max_tokens, seed)
-            system.record(files, table, protocol="ranking within communities", **measured)
-    return ranks
 
+    protocol: str = ""
+    key: tuple | str = ""
+    trained: Any = None
+    trials: Trials | None = None
 
-def compare_ranks(
-    files: Run,
-    pairs: Sequence[tuple[System, System]],
-    ranks: dict[str, pd.Series],
-    seed: int = 0,
-    **measured: Any,
-) -> pd.DataFrame:
-    """Subtract the metrics of other systems from those of systems, query by query, and record it.
+    @classmethod
+    def of(
+        cls, protocol: str, key: tuple | str, trained: Any, trials: Trials, split: str = "test"
+    ) -> "RowSystem":
+        """Return the row of a network; trained on single posts, it averages their vectors.
 
-    Parameters
-    ----------
-    files : the run
-    pairs : systems, each with the one that is subtracted
-    ranks : result of :func:`rank_systems`
-    seed : seed of the bootstrap
-    **measured : fields of the results: ``split``, ``max_tokens``, ``data``
-
-    Returns
-    -------
-    A row per pair: ``model``, ``label``, ``base`` (the label of the other system) and ``split``,
-    with ``value, low, high`` of the difference in MRR.
-    """
-    rows = []
-    for system, base in pairs:
-        table = compare_rankings(ranks[system.model], ranks[base.model], seed)
-        rows.append(_record_difference(files, system, base, table, protocol="ranking", **measured))
-    return pd.DataFrame(rows)
-
-
-def _record_difference(files, system, base, table, **measured):
-    """Record the differences of two systems; return that of the first metric as a tidy row."""
-    system.record(files, table, base=base.model, **measured)
-    row = {"model": system.model, "label": system.label, "base": base.label, **measured}
-    return row | table.iloc[0].to_dict()
-
-
-def link_systems(
-    files: Run,
-    systems: Sequence[System],
-    trials: list[Trials],
-    costs: DetectionCosts,
-    seed: int = 0,
-    **measured: Any,
-) -> dict[str, pd.DataFrame]:
-    """Score the linking trials of a split by each system, and record the error rates.
-
-    These are of the targets that have as many posts as those of the first trials.
-
-    Parameters
-    ----------
-    files : the run
-    systems : the systems
-    trials : result of :func:`helpers.evaluation.linking.linking_trials`
-    costs : costs of a miss and of a false link, and the prior
-    seed : seed of the bootstrap
-    **measured : fields of the results: ``split``, ``max_tokens``, ``data``
-
-    Returns
-    -------
-    The scored trials of each system, see :func:`helpers.evaluation.linking.score_linking`.
-    """
-    targets = trials[0].targets
-    measured |= {"sample_size": targets.count.max(), "targets": len(targets)}
-    scored = {}
-    for system in systems:
-        scored[system.model] = score_linking(system.scorer, trials, measured["max_tokens"])
-        part = scored[system.model].query("target_posts == @measured['sample_size']")
-        table = linking_metrics(part, costs, seed)
-        system.record(files, table, protocol="linking", queries=part.same.sum(), **measured)
-    return scored
-
-
-def compare_links(
-    files: Run,
-    systems: Sequence[System],
-    bases: Sequence[System],
-    scored: dict[str, pd.DataFrame],
-    costs: DetectionCosts,
-    seed: int = 0,
-    **measured: Any,
-) -> pd.DataFrame:
-    """Subtract the error rates of some systems from those of all others, and record it.
-
-    Of several trainings of one system, whose identifiers end in "-seed1" and so on, the error rates
-    are averaged, and the difference has no seed.
-
-    Parameters
-    ----------
-    files : the run
-    systems : the systems
-    bases : those that are subtracted
-    scored : the trials of each system, with targets of one size
-    costs : costs of a miss and of a false link, and the prior
-    seed : seed of the bootstrap
-    **measured : fields of the results: ``split``, ``max_tokens``, ``data``
-
-    Returns
-    -------
-    A row per pair: ``model``, ``label``, ``base`` (the label of the other system) and ``split``,
-    with ``value, low, high`` of the difference in EER.
-    """
-    trainings = {}
-    for system in systems:
-        trainings.setdefault(system.model.partition(SEED)[0], []).append(system)
-    rows = []
-    for name, of_system in trainings.items():
-        for base in dict.fromkeys(base.model.partition(SEED)[0] for base in bases):
-            if base == name:
-                continue
-            sides = [of_system, trainings[base]]
-            parts = [[scored[system.model] for system in side] for side in sides]
-            table = linking_metrics(parts[0], costs, seed, base=parts[1])
-            # the first in the alphabet has no seed in its identifier, where there is such a one
-            pair = [min(side, key=attrgetter("model")) for side in sides]
-            about = {"protocol": "linking", "seed": None, **measured}
-            rows.append(_record_difference(files, *pair, table, **about))
-    return pd.DataFrame(rows)
-
-
-def verify_systems(
-    files: Run,
-    systems: Sequence[System],
-    documents: Documents,
-    pairs: dict[str, pd.DataFrame],
-    max_tokens: int = 32,
-    definition: str = "pan21",
-    seed: int = 0,
-    decision: str = "calibrated",
-    **measured: Any,
-) -> dict[System, dict[str, pd.DataFrame]]:
-    """Judge pairs of documents by each system, and record the metrics of the test pairs.
-
-    Parameters
-    ----------
-    files : the run
-    systems : the systems
-    documents : documents with the splits "dev" and "test"
-    pairs : pairs of both splits, see :func:`helpers.evaluation.document_pairs.make_pairs`
-    max_tokens : tokens read of each document
-    definition : "pan21" or "pan20", see :func:`helpers.evaluation.verification.pan_metrics`
-    seed : seed of the bootstrap
-    decision : see :func:`helpers.evaluation.verification.evaluate_documents`
-    **measured : fields of the results: ``protocol``, ``split``, ``data``
-
-    Returns
-    -------
-    The pairs of "dev" and of "test" with the scores of each system, see
-    :func:`helpers.evaluation.verification.evaluate_documents`.
-    """
-    rule = {"definition": definition, "decision": decision, "seed": seed}
-    scored = {}
-    for system in systems:
-        table, scored[system] = evaluate_documents(
-            system.scorer, documents, pairs, max_tokens, **rule
-        )
-        system.record(files, table, queries=len(pairs["test"]), **measured)
-    return scored
-
-
-def compare_verified(
-    files: Run,
-    pairs: Sequence[tuple[System, System]],
-    scored: dict[System, dict[str, pd.DataFrame]],
-    definition: str = "pan21",
-    seed: int = 0,
-    **measured: Any,
-) -> pd.DataFrame:
-    """Subtract the metrics of other systems from those of systems, on the same test pairs.
-
-    The differences are recorded.
-
-    Parameters
-    ----------
-    files : the run
-    pairs : systems, each with the one that is subtracted
-    scored : result of :func:`verify_systems`
-    definition : "pan21" or "pan20", see :func:`helpers.evaluation.verification.pan_metrics`
-    seed : seed of the bootstrap
-    **measured : fields of the results: ``protocol``, ``split``, ``data``
-
-    Returns
-    -------
-    A row per pair: ``model``, ``label``, ``base`` (the label of the other system) and ``split``,
-    with ``value, low, high`` of the difference in AUC.
-    """
-    rows = []
-    for system, base in pairs:
-        test = scored[system]["test"]
-        table = verification_metrics(test, scored[base]["test"], definition, seed)
-        rows.append(_record_difference(files, system, base, table, queries=len(test), **measured))
-    return pd.DataFrame(rows)
+        Parameters
+        ----------
+        protocol, key, trained, trials : attributes of the row
+        split : name of the accounts of the trials
+        """
+        encoder = trained.encoder
+        if trained.experiment.sampler.max_posts == 1:
+            encoder = ChunkMean(encoder)
+        model = key if isinstance(key, str) else " ".join(str(value) for value in key)
+        about = {
+            "protocol": protocol,
+            "split": split,
+            "sample_size": trials.queries.count.max(),
+            "data": trials.queries.store.meta["fingerprint"],
+        }
+        about |= trained.about
+        return cls(model, model, row_name(key), encoder, "", about, protocol, key, trained, trials)

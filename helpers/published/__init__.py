@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from ..core.names import label, short_name
+from ..core.names import label, row_name
 
 FOLDER = Path(__file__).parent
 DOUBTFUL_COLOUR = "#D55E00"
@@ -157,37 +157,8 @@ def linking_rows(experiments: dict[str, Any], baselines: Collection[str] = ()) -
     return rows
 
 
-def row_name(key: tuple | str) -> str:
-    """Return a readable name for a row of khan2021's Tables 1, 3, 4 or 7, or of a variant.
-
-    Parameters
-    ----------
-    key : tuple or str
-        values of the table's index columns, as in the published table and in notebook 09:
-
-        - Table 1, (pooling, features, loss): ("khan2021", "TPS", "topk") -> "Stream TPS (top-k)"
-        - Table 3, (trained_on, posts): ("1-8", 16) -> "1-8", without the number of posts that the
-          row is tested on; trained on single posts, ("1", 16) -> "1 (averaged)", since the vectors
-          of single posts are averaged
-        - Table 4, sizes: "beta31" -> "Beta(3, 1)"
-        - Table 7, (tokenizer, vocabulary): ("sentencepiece", 4096) -> "SentencePiece, 4,096"
-        - the notebook's own rows of time features and variants, an identifier: "hour" ->
-          "Hour, 24 indicators"
-    """
-    if isinstance(key, str):
-        return label(key)
-    first, second, *loss = key
-    if loss:
-        return short_name(label(first), second, *loss)
-    if first in ("bytes", "sentencepiece"):
-        return f"{label(first)}, {second:,}"
-    if first == "1":
-        return "1 (averaged)"
-    return first
-
-
 def named(rows: pd.DataFrame) -> pd.DataFrame:
-    """Keep the measured rows of a joined table, and name them by :func:`row_name`.
+    """Keep the measured rows of a joined table, and name them.
 
     Parameters
     ----------
@@ -197,8 +168,9 @@ def named(rows: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    The rows under their names. A column ``R@8`` that only one side has is called ``R@8 ours``. For
-    Table 3, the first column is ``tested on``, the number of posts.
+    The rows under the names of :func:`helpers.core.names.row_name`. A column ``R@8`` that only one
+    side has is called ``R@8 ours``. For Table 3, the first column is ``tested on``, the number of
+    posts.
     """
     rows = rows[rows["MRR ours"].notna()].rename(columns={"R@8": "R@8 ours"})
     if "posts" in rows.index.names:

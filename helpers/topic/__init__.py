@@ -18,13 +18,13 @@ __getattr__, __dir__ = front_door(
             "soft_targets",
         ],
         ".cross_topic": [
+            "DocumentSystem",
             "chance_level",
-            "compare_systems",
-            "measure_retrieval",
-            "system_names",
+            "compare_retrieved",
+            "retrieve_systems",
             "train_with_students",
         ],
-        ".probes": ["probe_encoder"],
+        ".probes": ["probe_systems"],
         ".remedies": ["Erased", "LeaceEraser", "frequent_words", "mask_documents", "mask_text"],
     },
 )

@@ -6,23 +6,63 @@ in the training. The other is in distribution. Its measurements go into the resu
 
 import time
 from collections.abc import Sequence
-from itertools import product
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.stats import hypergeom
 
-from ..core import results
-from ..core.names import label, system_of
+from ..core.names import label
 from ..core.paths import Run
 from ..encoders.base import Encoder
-from ..encoders.stream import StreamConfig
 from ..evaluation import ranking
+from ..evaluation.systems import System
 from ..losses.arr import ARR
 from ..tokens.document_sets import Documents
 from ..tokens.store import TokenStore
 from ..training.experiment import Experiment, Trained, run_experiment
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentSystem(System):
+    """A system that compares single documents, and so an encoder is its scorer.
+
+    Attributes
+    ----------
+    documents : the documents that it reads
+    trained : the :class:`~helpers.training.experiment.Trained` of a network
+    teacher : the system from which it was distilled; None for any other
+    """
+
+    documents: Documents | None = None
+    trained: Trained | None = None
+    teacher: "DocumentSystem | None" = None
+
+    @classmethod
+    def of(
+        cls,
+        member: str,
+        trained: Trained,
+        documents: Documents,
+        name: str = "",
+        teacher: "DocumentSystem | None" = None,
+    ) -> "DocumentSystem":
+        """Return the system of a trained network.
+
+        Parameters
+        ----------
+        member : its identifier among the networks with the same encoder, such as "supcon_arr"
+        trained : the network
+        documents : the documents that it reads
+        name : name of a second encoder of the run, with which identifier and readable name begin
+        teacher : the system from which it was distilled
+        """
+        model = f"{name}-{member}" if name else member
+        title = f"{label(name)} {label(member)}".strip()
+        encoder = trained.encoder
+        about = trained.about
+        return cls(member, model, title, encoder, "", about, documents, trained, teacher)
 
 
 def train_with_students(
@@ -32,7 +72,8 @@ def train_with_students(
     topic_bias: Encoder,
     models: Path,
     seed: int = 0,
-) -> dict[str, Trained]:
+    name: str = "",
+) -> list[DocumentSystem]:
     """Train every base, then each kind of student with the base as its teacher.
 
     Of each list of experiments the one with the highest R@8 on dev is kept. Only that base teaches.
@@ -49,25 +90,31 @@ def train_with_students(
         folder in which all models are saved
     seed : int
         seed of every training
+    name : str
+        name of a second encoder of the run, see :meth:`DocumentSystem.of`
 
     Returns
     -------
-    The trained encoders by the names ``<base>`` and ``<base>_<student>``.
+    The trained systems, each base ``<base>`` before its students ``<base>_<student>``.
     """
-    stores = (documents.stores["train"], documents.stores["dev"], models)
-    trained = {}
+    dev = documents.stores["dev"]
+    stores = (documents.stores["train"], dev, models)
+    systems = []
     for base, experiments in bases.items():
-        teachers = [
+        trainings = [
             run_experiment(_seeded(experiment, seed), *stores) for experiment in experiments
         ]
-        teacher = best_on_dev(teachers, documents.stores["dev"])
-        trained[base] = teacher
+        teacher = DocumentSystem.of(base, best_on_dev(trainings, dev), documents, name)
+        systems.append(teacher)
         for student, lessons in students.items():
-            pupils = [
-                _distil(_seeded(lesson, seed), teacher, topic_bias, *stores) for lesson in lessons
+            trainings = [
+                _distil(_seeded(lesson, seed), teacher.trained, topic_bias, *stores)
+                for lesson in lessons
             ]
-            trained[f"{base}_{student}"] = best_on_dev(pupils, documents.stores["dev"])
-    return trained
+            best = best_on_dev(trainings, dev)
+            member = f"{base}_{student}"
+            systems.append(DocumentSystem.of(member, best, documents, name, teacher))
+    return systems
 
 
 def _seeded(experiment, seed):
@@ -111,106 +158,89 @@ def _distil(experiment, teacher, topic_bias, train, dev, models):
     return run_experiment(experiment, train, dev, models, loss=loss, start=start)
 
 
-def system_names(
-    bases: list[str], students: list[str], baselines: list[str], name: str, encoder: StreamConfig
-) -> dict[str, str]:
-    """Return the readable name of each model of a notebook, by the model's identifier.
+def retrieve_systems(
+    files: Run, systems: Sequence[DocumentSystem], max_tokens: int
+) -> tuple[dict[DocumentSystem, dict[str, pd.Series]], pd.DataFrame]:
+    """Retrieve the documents of the tests by topic with each system, and record the metrics.
 
-    For example "supcon_arr" is "SupCon + ARR", and with the second encoder "minilm"
-    "minilm-supcon_arr" is "MiniLM SupCon + ARR". The encoder itself without training is included,
-    as "zero_shot".
-
-    Parameters
-    ----------
-    bases, students, baselines : list of str
-        identifiers of models
-    name : str
-        name of a second encoder, with which its identifiers begin; empty for the first encoder
-    encoder : StreamConfig
-        settings of the encoder of bases and students
-    """
-    prefix = f"{name}-" if name else ""
-    names = {prefix + model: label(model) for model in baselines}
-    for base, student in product(bases, ["", *students]):
-        model = f"{base}_{student}".removesuffix("_")
-        names[prefix + model] = f"{label(name)} {label(model)}".strip()
-    return names | {f"{prefix}zero_shot": system_of(encoder)}
-
-
-def measure_retrieval(
-    files: Run, documents: Documents, encoder: Encoder, max_tokens: int, **about
-) -> tuple[dict[str, pd.Series], dict[str, float]]:
-    """Measure an encoder's retrieval on the tests by topic, and record its metrics.
-
-    The time is returned and not recorded: it differs from one execution to the next, and equal runs
-    have equal results.
+    The time of a test is returned and not recorded: it differs from one execution to the next, and
+    equal runs have equal results.
 
     Parameters
     ----------
     files : Run
         the run whose results table gets the metrics
-    documents : Documents
-        the documents that are ranked
-    encoder : Encoder
-        the encoder to measure
+    systems : sequence of DocumentSystem
+        the systems
     max_tokens : int
         L, tokens read of each document
-    **about : Any
-        further fields of :func:`helpers.core.results.record`
 
     Returns
     -------
-    By test the rank (1 = best) of each of its queries; and ``seconds`` of ``about``, and the means
-    over tests of ``test_seconds``, in which documents were embedded and ranked, and
-    ``test_documents``, the number of queries and targets.
+    For each system, by test the rank (1 = best) of each query; and a row for each system and test:
+    ``label``, ``seconds`` of the training, ``test_seconds``, in which documents were embedded and
+    ranked, and ``test_documents``, the number of queries and targets.
     """
     ranks = {}
     costs = []
-    for test in documents.tests:
-        trials = ranking.retrieval_trials(documents.stores[test])
-        topics = documents.topics(test)
-        start = time.perf_counter()
-        table, ranks[test] = ranking.evaluate_retrieval(encoder, trials, max_tokens, topics=topics)
-        sizes = {"queries": len(trials.queries), "targets": len(trials.targets)}
-        costs.append([time.perf_counter() - start, sum(sizes.values())])
-        results.record(files, table, **_measured_on(documents, test), **sizes, **about)
-    seconds, n_documents = np.mean(costs, axis=0)
-    training = about.get("seconds", np.nan)
-    return ranks, {"seconds": training, "test_seconds": seconds, "test_documents": n_documents}
+    for system in systems:
+        ranks[system] = {}
+        documents = system.documents
+        for test in documents.tests:
+            trials = ranking.retrieval_trials(documents.stores[test])
+            start = time.perf_counter()
+            table, ranks[system][test] = ranking.evaluate_retrieval(
+                system.scorer, trials, max_tokens, topics=documents.topics(test)
+            )
+            cost = {"label": system.label, "seconds": system.training.get("seconds", np.nan)}
+            cost["test_seconds"] = time.perf_counter() - start
+            sizes = {"queries": len(trials.queries), "targets": len(trials.targets)}
+            costs.append(cost | {"test_documents": sum(sizes.values())})
+            system.record(files, table, **_measured_on(documents, test), **sizes)
+    return ranks, pd.DataFrame(costs)
 
 
-def compare_systems(
+def compare_retrieved(
     files: Run,
-    documents: Documents,
-    ranks: list[dict[str, pd.Series]],
-    base_ranks: list[dict[str, pd.Series]],
-    **about,
+    pairs: Sequence[tuple[DocumentSystem, DocumentSystem]],
+    ranks: dict[DocumentSystem, dict[str, pd.Series]],
 ) -> pd.DataFrame:
-    """Compare two models on the tests by topic, and record their paired differences.
+    """Subtract the metrics of other systems from those of systems, query by query, and record it.
+
+    Pairs of the same names on the same documents, which differ in their seed, are averaged.
 
     Parameters
     ----------
     files : Run
         the run whose results table gets the differences
-    documents : Documents
-        the documents that were ranked
-    ranks, base_ranks : list of dict
-        ranks of :func:`measure_retrieval` of both models, one for each seed
-    **about : Any
-        further fields of :func:`helpers.core.results.record`
+    pairs : sequence of tuple
+        systems, each with the one that is subtracted
+    ranks : dict
+        the ranks of :func:`retrieve_systems`
 
     Returns
     -------
-    A row for each test and metric: ``metric, value, low, high`` (intervals over authors), ``kind``
-    and ``split``, and a column for each of ``about``, such as ``model`` and ``base``.
+    A row for each pair, test and metric: ``metric, value, low, high`` (intervals over authors),
+    ``kind`` and ``split``, ``model`` and ``label`` of the system, and the label of the other one
+    as ``base``.
     """
+    comparisons = {}
+    for system, base in pairs:
+        names = (base.documents.kind, system.model, base.model)
+        comparisons.setdefault(names, []).append((system, base))
     tables = []
-    for test in documents.tests:
-        # no sign test: the queries of one author depend on each other
-        sides = [[of_seed[test] for of_seed in side] for side in (ranks, base_ranks)]
-        table = ranking.ranking_differences(*sides)
-        results.record(files, table, **_measured_on(documents, test), **about)
-        tables.append(table.reset_index().assign(kind=documents.kind, split=test, **about))
+    for trainings in comparisons.values():
+        system, base = trainings[0]
+        averaged = {"seed": None} if len(trainings) > 1 else {}
+        for test in base.documents.tests:
+            # no sign test: the queries of one author depend on each other
+            sides = [[ranks[of_seed][test] for of_seed in side] for side in zip(*trainings)]
+            table = ranking.ranking_differences(*sides)
+            measured = _measured_on(base.documents, test) | averaged
+            system.record(files, table, base=base.model, **measured)
+            about = {"model": system.model, "label": system.label, "base": base.label}
+            about |= {"kind": base.documents.kind, "split": test}
+            tables.append(table.reset_index().assign(**about))
     return pd.concat(tables, ignore_index=True)
 
 

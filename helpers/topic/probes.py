@@ -18,11 +18,12 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ..encoders.base import Encoder, embed
+from ..core.paths import Run
+from ..encoders.base import embed
 from ..evaluation.bootstrap import bootstrap_means, metric_table, resampled_metrics
 from ..sources.demo_writer import PAIRS, TRAITS
 from ..tokens.batch import Samples
-from ..tokens.document_sets import Documents
+from .cross_topic import DocumentSystem
 
 # penalties of the ridge, of which each target variable gets the best by leave-one-out on its rows
 RIDGE_ALPHAS = np.logspace(0, 5, 11)
@@ -135,22 +136,25 @@ def _on_clock(hours):
     return np.exp(2j * np.pi / 24 * hours)
 
 
-def probe_encoder(
-    encoder: Encoder,
-    documents: Documents,
+def probe_systems(
+    files: Run,
+    systems: Sequence[DocumentSystem],
     rows: np.ndarray,
     max_tokens: int = 32,
     truth: pd.DataFrame | None = None,
     control: int | None = None,
 ) -> pd.DataFrame:
-    """Fit probes on an encoder's vectors of training documents, and score them on unseen authors.
+    """Fit probes on each system's vectors of training documents, and score them on unseen authors.
+
+    The scores are recorded.
 
     Parameters
     ----------
-    encoder : Encoder
-        a dense one
-    documents : Documents
-        documents with the splits ``train``, ``test_in`` and ``test_cross``
+    files : Run
+        the run whose results table gets the scores
+    systems : sequence of DocumentSystem
+        systems with dense encoders, and documents with the splits ``train``, ``test_in`` and
+        ``test_cross``
     rows : (N,) int
         numbers of the documents of ``train`` to fit on
     max_tokens : int
@@ -162,14 +166,29 @@ def probe_encoder(
 
     Returns
     -------
-    Columns ``value``, ``low``, ``high``. ``topic_accuracy`` and ``topic_majority`` on the documents
-    of ``test_in``. With truth also ``style_correlation`` and ``hour_correlation``, from the mean
-    vectors of the authors of ``test_cross``.
+    A row for each system and metric: ``metric, value, low, high``, ``model``, ``label``, ``split``.
+    ``topic_accuracy`` and ``topic_majority`` are on the documents of ``test_in``. With truth there
+    are also ``style_correlation`` and ``hour_correlation``, from the mean vectors of the authors of
+    ``test_cross``.
     """
+    tables = []
+    for system in systems:
+        table = _probe(system, rows, max_tokens, truth, control)
+        data = system.documents.stores["test_in"].meta["fingerprint"]
+        protocol = f"probe, {system.documents.kind}"
+        system.record(files, table, protocol=protocol, split="test", data=data)
+        about = {"model": system.model, "label": system.label, "split": "test"}
+        tables.append(table.reset_index().assign(**about))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _probe(system, rows, max_tokens, truth, control):
+    """Return the scores of one system as a table, indexed by metric."""
+    documents = system.documents
     samples = {split: Samples.of_posts(store) for split, store in documents.stores.items()}
     samples["train"] = samples["train"][rows]
     vectors = {
-        split: embed(encoder, samples[split], max_tokens)
+        split: embed(system.scorer, samples[split], max_tokens)
         for split in ("train", "test_in", "test_cross")
     }
     train = (vectors["train"], documents.topics("train")[rows])

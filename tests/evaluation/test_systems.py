@@ -9,7 +9,17 @@ import pytest
 
 from helpers.core.paths import Run
 from helpers.core.results import read_results
+from helpers.encoders.base import ChunkMean
 from helpers.encoders.tfidf import TfidfEncoder
+from helpers.evaluation.comparisons import (
+    compare_links,
+    compare_ranks,
+    compare_verified,
+    link_systems,
+    rank_rows,
+    rank_systems,
+    verify_systems,
+)
 from helpers.evaluation.detection import PAPER
 from helpers.evaluation.linking import LinkingConfig, linking_metrics, linking_trials, score_linking
 from helpers.evaluation.models import (
@@ -21,17 +31,9 @@ from helpers.evaluation.models import (
     with_as_norm,
 )
 from helpers.evaluation.ranking import evaluate_ranking, ranking_differences, ranking_trials
-from helpers.evaluation.systems import (
-    Network,
-    System,
-    compare_links,
-    compare_ranks,
-    compare_verified,
-    link_systems,
-    rank_systems,
-    verify_systems,
-)
+from helpers.evaluation.systems import Network, RowSystem, System
 from helpers.evaluation.verification import evaluate_documents, verification_metrics
+from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.tokenizer import Bytes
 from helpers.training.experiment import Experiment
 from tests.factories import HabitCounts
@@ -110,13 +112,39 @@ def test_ranks_are_recorded_and_subtracted(files, trials):
     rows = read_results(files).set_index(["model", "metric"])
     for system in systems:
         table, rank = evaluate_ranking(system.scorer, trials)
-        pd.testing.assert_series_equal(ranks[system.model], rank)
+        pd.testing.assert_series_equal(ranks[system], rank)
         assert rows.value[system.model].to_dict() == table.value.to_dict()
     gains = compare_ranks(files, [systems[::-1]], ranks, split="test", data="")
-    expected = ranking_differences(ranks["stream_TP"], ranks["lsa"], resamples=2000)
+    expected = ranking_differences(*[ranks[system] for system in systems[::-1]], resamples=2000)
     row = gains.iloc[0]
     assert row[["value", "low", "high"]].tolist() == expected.loc["MRR_difference"].tolist()
     assert (row.label, row.base, row.split) == ("Stream TP", "LSA-WCCN", "test")
+
+
+def test_rows_of_a_table_are_ranked_by_their_own_trials(files, make_store):
+    """Two sizes of samples; trained on single posts, a network averages their vectors."""
+    store = make_store([40] * 30, topics=4, habits=True)
+    store.meta["fingerprint"] = ""
+    of_single = EXPERIMENT.model_copy(update={"sampler": AuthorSampler(max_posts=1)})
+    systems = []
+    for experiment, posts in ((of_single, 4), (EXPERIMENT, 8)):
+        trained = SimpleNamespace(
+            encoder=HabitCounts(), experiment=experiment, about={"experiment": ""}
+        )
+        trials = ranking_trials(store, posts)
+        systems.append(RowSystem.of("khan2021 Table 3", ("1-8", posts), trained, trials))
+    single, several = systems
+    ranks = rank_rows(files, systems)
+    _, averaged = evaluate_ranking(ChunkMean(HabitCounts()), single.trials)
+    pd.testing.assert_series_equal(ranks[single], averaged)
+    rows = read_results(files).query("metric == 'MRR' and protocol == 'khan2021 Table 3'")
+    about = rows.set_index("model")[["label", "sample_size", "queries"]]
+    assert about.loc["1-8 4"].tolist() == ["1-8", 4, 30] and about.sample_size["1-8 8"] == 8
+    protocol = {"protocol": "khan2021 Table 3", "split": "test"}
+    row = compare_ranks(files, [(several, single)], ranks, **protocol).iloc[0]
+    assert row.better == (ranks[several] < ranks[single]).sum() and 0 <= row.sign_p <= 1
+    recorded = read_results(files).query("base == '1-8 4' and metric == 'MRR_difference'")
+    assert recorded.value.tolist() == [row.value] and set(recorded.protocol) == {row.protocol}
 
 
 def test_links_are_recorded_and_trainings_of_one_system_averaged(files, make_store):

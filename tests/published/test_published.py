@@ -7,6 +7,7 @@ import pandas as pd
 import yaml
 
 from helpers import published as papers
+from helpers.core.names import row_name
 from helpers.encoders.stream import stream_config
 from helpers.training.experiment import Experiment
 
@@ -73,6 +74,6 @@ def test_only_measured_rows_are_named_and_tested_sizes_are_a_column():
 def test_rows_have_names_for_people():
     names = {("khan2021", "TPS", "topk"): "Stream TPS (top-k)", ("1", 8): "1 (averaged)"}
     names |= {"beta31": "Beta(3, 1)", ("sentencepiece", 4096): "SentencePiece, 4,096"}
-    assert {key: papers.row_name(key) for key in names} == names
+    assert {key: row_name(key) for key in names} == names
     page = papers.show_published("khan2021", 2).to_html()
     assert "TF-IDF word" in page and "tfidf_word" not in page

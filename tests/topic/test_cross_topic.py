@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -10,19 +11,21 @@ from helpers.core import results
 from helpers.core.paths import Run
 from helpers.encoders.baselines import fit_on_documents
 from helpers.encoders.stream import StreamConfig
+from helpers.evaluation.ranking import evaluate_retrieval, retrieval_trials
 from helpers.losses import LossConfig
 from helpers.splits.by_topic import TopicSplit
 from helpers.tokens import tokenizer
 from helpers.tokens.document_sets import DocumentConfig, make_documents
 from helpers.tokens.samplers import AuthorSampler
 from helpers.topic.cross_topic import (
+    DocumentSystem,
     best_on_dev,
     chance_level,
-    compare_systems,
-    measure_retrieval,
+    compare_retrieved,
+    retrieve_systems,
     train_with_students,
 )
-from helpers.topic.probes import probe_encoder
+from helpers.topic.probes import probe_systems
 from helpers.topic.remedies import mask_documents
 from helpers.training.experiment import experiments_of
 from tests.factories import HabitCounts, posts_table, styled_posts
@@ -77,29 +80,52 @@ def test_chance_is_what_random_ranks_give(corpus):
 
 
 def test_bases_students_and_their_results(files, corpus):
-    """One base and one student of three steps: recorded, compared, opened by name, probed."""
+    """One base and one student of three steps: named, recorded, compared, probed."""
     training = {"steps": 3, "lr": 0.01, "eval_every": 3}
     bases = {"supcon": experiments_of(TINY, SAMPLER, "supcon", {}, training)}
     students = {"arr": experiments_of(TINY, SAMPLER, "arr", {}, training)}
     topic_bias = fit_on_documents("tfidf", corpus, 16)
-    trained = train_with_students(bases, students, corpus, topic_bias, files.models / "arr")
-    base, student = trained["supcon"], trained["supcon_arr"]
-    assert student.experiment.teacher == student.experiment.start == base.fingerprint
-    assert student.experiment.loss == LossConfig(name="arr")
-    tests = {}
-    for name, model in trained.items():
-        about = {"model": name, "experiment": model.fingerprint}
-        tests[name], costs = measure_retrieval(files, corpus, model.encoder, 16, **about)
-        sizes = [corpus.stores[test].posts for test in tests[name]]
-        assert costs["test_documents"] == np.mean(sizes) and costs["test_seconds"] > 0
-    about = {"model": "supcon_arr", "base": "supcon", "experiment": student.fingerprint}
-    sides = [tests["supcon_arr"]], [tests["supcon"]]
-    added = compare_systems(files, corpus, *sides, **about)
+    given = (bases, students, corpus, topic_bias, files.models / "arr")
+    systems = train_with_students(*given, name="minilm")
+    base, student = systems
+    assert student.trained.experiment.teacher == student.trained.experiment.start
+    assert student.trained.experiment.teacher == base.trained.fingerprint
+    assert student.trained.experiment.loss == LossConfig(name="arr") and student.teacher is base
+    assert (student.model, student.label) == ("minilm-supcon_arr", "MiniLM SupCon + ARR")
+    ranks, costs = retrieve_systems(files, systems, 16)
+    sizes = [corpus.stores[test].posts for test in corpus.tests]
+    assert costs.test_documents.tolist() == 2 * sizes and costs.test_seconds.min() > 0
+    added = compare_retrieved(files, [(student, base)], ranks)
     assert set(added.split) == {"test_cross", "test_in"} and (added.low <= added.value).all()
     frame = results.read_results(files)
-    assert set(frame[frame.base == ""].model) == {"supcon", "supcon_arr"}
+    trials = retrieval_trials(corpus.stores["test_in"])
+    direct, _ = evaluate_retrieval(student.scorer, trials, 16, topics=corpus.topics("test_in"))
+    recorded = frame.query("split == 'test_in' and base == ''").set_index(["model", "metric"])
+    assert recorded.value["minilm-supcon_arr"].to_dict() == direct.value.to_dict()
+    assert set(recorded.experiment) == {system.trained.fingerprint for system in systems}
     rows = np.arange(0, corpus.stores["train"].posts, 2)[:200]
-    assert probe_encoder(base.encoder, corpus, rows, 16).value.between(0, 1).all()
+    probes = probe_systems(files, systems, rows, 16).set_index(["model", "metric"]).value
+    assert probes.between(0, 1).all() and len(probes) == 4
+    probed = results.read_results(files).query("protocol.str.startswith('probe')")
+    assert probed.set_index(["model", "metric"]).value.to_dict() == probes.to_dict()
+
+
+def test_several_seeds_of_a_pair_are_averaged(files, corpus):
+    """A system of two trainings minus another: the mean of the recalls, without a seed."""
+    pairs = []
+    ranks = {}
+    for seed, right in enumerate((9.0, 1.0)):
+        about = {"training": {"seed": seed}, "documents": corpus}
+        student = DocumentSystem("", "student", "Student", None, **about)
+        base = DocumentSystem("", "base", "Base", None, **about)
+        ranks[student] = dict.fromkeys(corpus.tests, pd.Series([right, 9.0]))
+        ranks[base] = dict.fromkeys(corpus.tests, pd.Series([9.0, 9.0]))
+        pairs.append((student, base))
+    gains = compare_retrieved(files, pairs, ranks)
+    recalls = gains[gains.metric == "R@8_difference"]
+    assert recalls.value.tolist() == [0.25, 0.25] and set(recalls.base) == {"Base"}
+    recorded = results.read_results(files).query("model == 'student'")
+    assert len(recorded) == 4 and recorded.seed.isna().all()
 
 
 def test_the_best_on_dev_is_kept_and_one_alone_is_not_scored(corpus):

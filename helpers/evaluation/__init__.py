@@ -39,6 +39,7 @@ __getattr__, __dir__ = front_door(
             "GalleryTfidf",
             "Member",
             "Model",
+            "as_model",
             "fit_weights",
         ],
         ".ranking": [

@@ -34,6 +34,19 @@ def test_the_returned_account_is_found(gallery):
         gallery.rank(gallery.accounts(["newcomer"]), ["a", "b"])
 
 
+def test_accounts_of_a_gallery_are_not_embedded_again(gallery, monkeypatch):
+    names = gallery.names[[5, 2, 9]]
+    columns = gallery.columns(names)
+    anew = gallery.targets[columns]
+    expected = [*gallery.scores(anew, columns), likeness_term(gallery, anew)]
+    gallery.scores(gallery.targets, np.arange(len(gallery)))
+    monkeypatch.setattr("helpers.evaluation.models.embed", None)
+    chosen = gallery.accounts(names)
+    found = [*gallery.scores(chosen, columns), likeness_term(gallery, chosen)]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3)
+
+
 def test_probabilities_are_those_of_the_formula(gallery):
     everyone = len(gallery)
     costs = DetectionCosts(prior=0.3)

@@ -22,6 +22,14 @@ from helpers.evaluation.comparisons import (
 )
 from helpers.evaluation.detection import PAPER
 from helpers.evaluation.linking import LinkingConfig, linking_metrics, linking_trials, score_linking
+from helpers.evaluation.lists import (
+    WAYS,
+    list_metrics,
+    match_drawn_lists,
+    match_systems,
+    name_of_way,
+)
+from helpers.evaluation.matching import MatchConfig
 from helpers.evaluation.models import (
     GalleryTfidf,
     Member,
@@ -31,12 +39,17 @@ from helpers.evaluation.models import (
     with_as_norm,
 )
 from helpers.evaluation.ranking import evaluate_ranking, ranking_differences, ranking_trials
+from helpers.evaluation.second_accounts import (
+    AccountList,
+    record_second_accounts,
+    second_account_metrics,
+)
 from helpers.evaluation.systems import Network, RowSystem, System
 from helpers.evaluation.verification import evaluate_documents, verification_metrics
 from helpers.tokens.samplers import AuthorSampler
 from helpers.tokens.tokenizer import Bytes
 from helpers.training.experiment import Experiment
-from tests.factories import HabitCounts
+from tests.factories import HabitCounts, one_token_samples
 
 EXPERIMENT = Experiment.of(
     {
@@ -204,3 +217,44 @@ def test_verified_pairs_are_recorded_once_a_training_and_subtracted(files, make_
     assert (row.model, row.seed, row.queries) == ("net", 2, 354)
     assert row.low == expected.low["hardest_AUC_difference"]
     assert (gains.label[0], gains.base[0]) == ("net", "LSA-WCCN")
+
+
+def test_each_system_answers_lists_in_as_many_ways_as_it_can(files):
+    rng = np.random.default_rng(0)
+    systems = [System.named(name, HabitCounts()) for name in ("a", "b")]
+    scores = {system.model: rng.normal(size=(30, 30)) + 2 * np.eye(30) for system in systems}
+    line = MatchConfig(2.0, -3.0)
+    match_systems(files, systems, scores, {"a": line}, split="test")
+    rows = read_results(files).query("base == ''")
+    assert set(rows.model) == {"b", *(name_of_way("a", way) for way in WAYS)}
+    answers = match_drawn_lists(scores["a"], line, 1.0).answers
+    for way in ("alone", "matched"):
+        own = rows[rows.model == name_of_way("a", way)].set_index("metric").value
+        assert own.to_dict() == list_metrics(answers[way]).value.to_dict()
+
+
+def test_second_accounts_and_gains_are_recorded(files):
+    person = np.arange(40) // 2
+    samples = one_token_samples(np.arange(40))
+    accounts = AccountList(samples, samples, person, np.array([""] * 40, object))
+    systems = [System.named(name, HabitCounts()) for name in ("a", "b")]
+    rng = np.random.default_rng(0)
+    scores = {}
+    for system in systems:
+        noise = rng.normal(size=(40, 40))
+        scores[system.model] = np.float32(noise + noise.T + accounts.same)
+    asked = {"protocol": "second_accounts", "split": "all"}
+    record_second_accounts(files, systems, [tuple(systems)], scores, accounts, **asked)
+    rows = read_results(files).set_index(["model", "base", "metric"])
+    expected = second_account_metrics(scores["b"], accounts)
+    assert rows.value["b", ""].to_dict() == expected.value.to_dict()
+    gain = second_account_metrics(scores["a"], accounts, scores["b"])
+    assert rows.low["a", "b"].to_dict() == gain.low.to_dict()
+    assert (rows.queries == 40).all() and (rows.targets == 40).all()
+
+
+def test_a_sum_is_normalised_by_its_members(trials):
+    counting = System.counting("lsa", HabitCounts())
+    fused = network("TP", HabitCounts(hours=True)).sum_of([counting], "Stream+LSA", trials)
+    with pytest.raises(ValueError, match="is a sum: its members are normalised"):
+        fused.normed("s-norm")

@@ -391,16 +391,6 @@ def as_model(system: Scorer) -> Model:
     return Model.fuse({"alone": system})
 
 
-def with_s_norm(encoder: Encoder | GalleryTfidf) -> Member:
-    """Return a member with s-norm by the gallery; a TF-IDF is also fitted on each gallery."""
-    return Member("s-norm", fitted_on_gallery(encoder), "s_norm")
-
-
-def with_as_norm(encoder: Encoder | GalleryTfidf) -> Member:
-    """Return a member with AS-norm by the gallery; a TF-IDF is also fitted on each gallery."""
-    return Member("AS-norm", fitted_on_gallery(encoder), "as_norm")
-
-
 def fitted_on_gallery(encoder: Encoder | GalleryTfidf) -> Encoder | GalleryTfidf:
     """Return an encoder as a gallery needs it: a TF-IDF is fitted on each gallery."""
     if isinstance(encoder, TfidfEncoder):

@@ -15,11 +15,10 @@ from helpers.evaluation.models import (
     Model,
     as_model,
     fit_weights,
-    with_as_norm,
-    with_s_norm,
 )
 from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
 from helpers.evaluation.scores import LEAST_SPREAD
+from helpers.evaluation.systems import System
 from helpers.evaluation.trials import Trials
 from helpers.tokens.tokenizer import Bytes
 from tests.factories import HabitCounts, LookUp, one_token_samples, unit_rows
@@ -36,6 +35,10 @@ def trials(make_store):
     return ranking_trials(
         replace(store, tokens=numbers[:-1].astype("u2"), post_offsets=numbers), posts=8
     )
+
+
+def normed_member(encoder, norm="s-norm"):
+    return System.counting("lsa", encoder).normed_scorer(norm)
 
 
 def all_scores(model, queries, targets, own_column=None):
@@ -112,8 +115,8 @@ def test_cohort_normalisation_is_that_of_a_loop(trials, make_store, monkeypatch)
 
 def test_a_target_that_asks_knows_no_score_with_itself(trials):
     sides = (trials.targets, trials.targets, np.arange(30))
-    scores = all_scores(with_as_norm(MODEL), *sides)
-    expected = score_norm.neighbour_norm(all_scores(with_s_norm(MODEL), *sides))
+    scores = all_scores(normed_member(MODEL, "AS-norm"), *sides)
+    expected = score_norm.neighbour_norm(all_scores(normed_member(MODEL), *sides))
     off = ~np.eye(30, dtype=bool)
     np.testing.assert_allclose(scores[off], expected[off], atol=1e-4)
 
@@ -130,9 +133,9 @@ def test_two_lists_normalise_each_other_as_in_a_loop(monkeypatch):
 def test_a_model_that_says_nothing_takes_no_part(trials):
     constant = LookUp(np.ones((trials.queries.store.posts, 4), np.float32) / 2)
     sides = (trials.queries, trials.targets)
-    assert (all_scores(with_s_norm(constant), *sides) == 0).all()
-    model = with_s_norm(MODEL)
-    both = Model.fuse({"a": model, "b": with_s_norm(constant)})
+    assert (all_scores(normed_member(constant), *sides) == 0).all()
+    model = normed_member(MODEL)
+    both = Model.fuse({"a": model, "b": normed_member(constant)})
     np.testing.assert_allclose(all_scores(both, *sides), all_scores(model, *sides) / 2, atol=1e-5)
 
 
@@ -145,8 +148,8 @@ def test_counting_of_the_gallery_learns_words_that_training_lacked(make_store):
     own.fit(trials.targets, 32)
     sides = (trials.queries, trials.targets)
     expected = all_scores(Member("own", own, "s_norm"), *sides)
-    np.testing.assert_array_equal(all_scores(with_s_norm(fitted), *sides), expected)
-    assert with_s_norm(MODEL).encoder is MODEL, "only what counts is fitted again"
+    np.testing.assert_array_equal(all_scores(normed_member(fitted), *sides), expected)
+    assert normed_member(MODEL).encoder is MODEL, "only what counts is fitted again"
 
 
 SAMPLES = one_token_samples(np.arange(60) % 30)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from helpers.evaluation import second_accounts
-from helpers.evaluation.models import Model, with_s_norm
+from helpers.evaluation.models import Member, Model
 from helpers.evaluation.scores import neighbour_norm
 from helpers.evaluation.second_accounts import (
     METRICS,
@@ -108,7 +108,7 @@ def test_a_list_is_scored_both_ways(store):
     assert accounts.first.count.tolist() == [8] * 6
     raw = score_list(HabitCounts(), accounts)
     np.testing.assert_array_equal(raw, raw.T)
-    model = Model.fuse({"a": with_s_norm(HabitCounts()), "b": HabitCounts(hours=True)})
+    model = Model.fuse({"a": Member("", HabitCounts(), "s_norm"), "b": HabitCounts(hours=True)})
     apart = [score_list(member, accounts) for member in model.members]
     together = score_list(model, accounts)
     off = ~np.eye(6, dtype=bool)

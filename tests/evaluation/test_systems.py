@@ -36,7 +36,6 @@ from helpers.evaluation.models import (
     Model,
     as_model,
     fit_weights,
-    with_as_norm,
 )
 from helpers.evaluation.ranking import evaluate_ranking, ranking_differences, ranking_trials
 from helpers.evaluation.second_accounts import (
@@ -88,7 +87,7 @@ def test_systems_score_as_their_parts_and_are_named_after_them(trials):
     near = stream.normed("AS-norm")
     np.testing.assert_array_equal(
         matrix(near, trials),
-        as_model(with_as_norm(counts)).score_matrix(trials.queries, trials.targets),
+        as_model(Member("", counts, "as_norm")).score_matrix(trials.queries, trials.targets),
     )
     cohort = trials.targets[np.arange(10)]
     by_cohort = Member("lsa", counting.scorer.encoder, "as_norm", cohort=cohort)

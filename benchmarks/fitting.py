@@ -21,7 +21,7 @@ from helpers.encoders.baselines import fit_baseline, fit_lsa
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration, score_pieces
 from helpers.evaluation.matching import MatchConfig, fit_match
-from helpers.evaluation.models import Member, Model, fit_weights, with_s_norm
+from helpers.evaluation.models import Member, Model, fit_weights
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
@@ -140,7 +140,7 @@ def _systems(encoder: AuthorEncoder, use: str) -> dict[str, Encoder | Member]:
     names = [name for name in encoder.members if name != "hours" or use.endswith("_hours")]
     if use.startswith("alone"):
         return {name: encoder.members[name] for name in names}
-    return {name: with_s_norm(encoder.encoders[name]) for name in (*COUNTED, *names)}
+    return {name: Member(name, encoder.encoders[name], "s_norm") for name in (*COUNTED, *names)}
 
 
 def fit_pair_scoring(model: Model, dev: TokenStore, accounts: int) -> ScoringConfig:

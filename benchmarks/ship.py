@@ -25,7 +25,7 @@ from helpers.core.names import label, short_name
 from helpers.core.paths import Run
 from helpers.evaluation import calibration, ranking
 from helpers.evaluation.bootstrap import bootstrap_means, metric_table
-from helpers.evaluation.models import GalleryTfidf, as_model, with_as_norm, with_s_norm
+from helpers.evaluation.models import GalleryTfidf, Member, as_model
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.store import TokenStore, build_store, open_store
 from helpers.training.experiment import load_trained
@@ -118,8 +118,8 @@ def measure(
         models[f"{name}_{ending}"] = ("", encoder.fusion(False, normaliser))
     for kind in COUNTED:
         tfidf = GalleryTfidf(kind, tokenizer)
-        models[f"{kind}_gallery"] = ("", as_model(with_s_norm(tfidf)))
-        models[f"{kind}_near"] = ("", as_model(with_as_norm(tfidf)))
+        for ending, normaliser in (("gallery", "s_norm"), ("near", "as_norm")):
+            models[f"{kind}_{ending}"] = ("", as_model(Member(kind, tfidf, normaliser)))
     ranks = {}
     about = {
         "protocol": "own accounts",

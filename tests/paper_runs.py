@@ -148,7 +148,7 @@ SKIPPED = {
 
 
 # number of cells that make configs of parameters, where they are several
-CHECKING_CELLS = {"04_losses": 2, "09_tables": 4}
+CHECKING_CELLS = {"04_losses": 2, "09_tables": 6}
 
 
 def settings(stage):

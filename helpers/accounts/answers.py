@@ -121,8 +121,7 @@ class Answer:
     errors : links among halves of the accounts, see
         :func:`helpers.accounts.validation.link_errors`; None where there were too few
     joint_names : name of an account that was joined -> name of the joint account
-    same_texts : pairs that posted the same texts and are not decided, those with most texts first,
-        see :func:`helpers.accounts.decisions.find_same_texts`
+    same_texts : undecided pairs of :func:`helpers.accounts.decisions.find_same_texts`
     """
 
     posts: list[OwnPosts]
